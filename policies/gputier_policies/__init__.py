@@ -1,0 +1,1 @@
+"""Rules that judge resources, whoever made them. Empty until the guardrails release."""
