@@ -20,7 +20,9 @@ _SIZE = re.compile(_NUMBER + r"([KMGTP]i?)B?\s*", re.IGNORECASE)
 _BITS = re.compile(_NUMBER + r"([KMGT])(?:bps|bit/s|b/s)\s*")
 _BYTES_PER_SECOND = re.compile(_NUMBER + r"([KMGT]i?)(?:B/s|Bps)\s*")
 _COUNT = re.compile(_NUMBER + r"([KMBT]?)\s*", re.IGNORECASE)
-_MONEY = re.compile(r"\s*(?:USD\s*|\$\s*)?([0-9]+(?:\.[0-9]+)?)\s*(?:USD)?\s*(/\s*[a-z]+)?\s*", re.I)
+_MONEY = re.compile(
+    r"\s*(?:USD\s*|\$\s*)?([0-9]+(?:\.[0-9]+)?)\s*(?:USD)?\s*(/\s*[a-z]+)?\s*", re.IGNORECASE
+)
 _COUNT_FACTORS = {"": 1.0, "K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
 _PER_HOUR = {"/h", "/hr", "/hour"}
 _PER_MONTH = {"/mo", "/month"}

@@ -1,0 +1,44 @@
+"""Facts about GPUs, machines, prices and places: typed records and pure look-ups.
+
+    from gputier.catalog import load
+    catalog = load()
+    catalog.types["aws", "p5.48xlarge"].usable_gib
+
+Nothing here decides anything. `docs/catalog.md` says what the data holds and how to renew it.
+"""
+
+from gputier.catalog.load import Catalog, load
+from gputier.catalog.records import (
+    CLOUDS,
+    GENERATIONS,
+    INTERCONNECTS,
+    LIFECYCLES,
+    PURCHASES,
+    Gpu,
+    HostMachine,
+    InstanceType,
+    ItemPrice,
+    Price,
+    SpotAdvice,
+    ZoneCap,
+)
+from gputier.catalog.regions import is_commercial, region_of_zone
+
+__all__ = [
+    "CLOUDS",
+    "GENERATIONS",
+    "INTERCONNECTS",
+    "LIFECYCLES",
+    "PURCHASES",
+    "Catalog",
+    "Gpu",
+    "HostMachine",
+    "InstanceType",
+    "ItemPrice",
+    "Price",
+    "SpotAdvice",
+    "ZoneCap",
+    "is_commercial",
+    "load",
+    "region_of_zone",
+]

@@ -1,0 +1,43 @@
+"""Plan: from a declared workload to a priced, explained choice of machine.
+
+from gputier.catalog import load
+from gputier.plan import plan_declaration
+from gputier.workload import read_file
+
+stack = plan_declaration(read_file("workloads.yaml"), load())
+stack.workloads[0].chosen
+"""
+
+from gputier.plan.assemble import plan_declaration, plan_workload, unplaced_problems
+from gputier.plan.document import plan_document, sizing_document
+from gputier.plan.explain import FloorCost
+from gputier.plan.market import DEPLOYABLE
+from gputier.plan.model import AROUND, Chosen, StackPlan, WorkloadPlan
+from gputier.plan.need import Need, need_of
+from gputier.plan.rules import RULES, Reason, title
+from gputier.plan.tiers import Floor, Tier, purposes, tiers
+from gputier.plan.verdict import Verdict
+
+__all__ = [
+    "AROUND",
+    "DEPLOYABLE",
+    "RULES",
+    "Chosen",
+    "Floor",
+    "FloorCost",
+    "Need",
+    "Reason",
+    "StackPlan",
+    "Tier",
+    "Verdict",
+    "WorkloadPlan",
+    "need_of",
+    "plan_declaration",
+    "plan_document",
+    "plan_workload",
+    "purposes",
+    "sizing_document",
+    "tiers",
+    "title",
+    "unplaced_problems",
+]

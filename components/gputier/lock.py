@@ -1,0 +1,435 @@
+"""The lock: which machines one stack runs on, in a small text file that reads well in a review.
+
+One block per workload, sorted, so that two branches that lock different workloads merge without a
+conflict. Each block carries a seal over its own lines: a block edited by hand is an error that
+names the command, never a machine nobody chose. The digest is over the validated declaration; a
+newer catalogue or a newer gputier leaves a block with an unchanged digest alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+
+from gputier import units
+from gputier.errors import CannotPlace, Problem, StaleLock, spelling_hint
+from gputier.plan import StackPlan, WorkloadPlan
+from gputier.workload import Declaration, digest
+
+VERSION = 1
+_HEADER = re.compile(r"# gputier lock (\d+)\b")
+_NAME = re.compile(r"([a-z][a-z0-9-]*):")
+_FIELD = re.compile(r"  ([a-z_]+): (.+)")
+_CONFLICT = ("<<<<<<<", "=======", ">>>>>>>", "|||||||")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One workload's machine. `usd_per_hour` is for all its machines, None when unknown;
+    `digest` is of the declaration it was chosen for."""
+
+    digest: str
+    cloud: str
+    region: str
+    zones: tuple[str, ...]
+    instance_type: str
+    catalog_type: str
+    attached: str | None  # "1 × T4": GPUs attached to an N1 machine
+    attached_ssds: int
+    nodes: int
+    capacity: str
+    availability: str
+    usd_per_hour: float | None
+    price_basis: str
+    price_as_of: str | None
+    catalog: str
+    catalog_as_of: str
+
+    @property
+    def machine(self) -> str:
+        """What is bought, in words."""
+        more = f" + {self.attached}" if self.attached else ""
+        return (
+            f"{self.nodes} × {self.instance_type}{more}"
+            if self.nodes > 1
+            else (f"{self.instance_type}{more}")
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """All entries of a stack, by workload name."""
+
+    stack: str
+    entries: Mapping[str, Entry]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What differs between two locks for one workload; `usd_per_month` is the difference at 730
+    hours, None when a price is unknown."""
+
+    name: str
+    before: Entry | None
+    after: Entry | None
+
+    @property
+    def usd_per_hour(self) -> float | None:
+        before = self.before.usd_per_hour if self.before else 0.0
+        after = self.after.usd_per_hour if self.after else 0.0
+        return None if before is None or after is None else after - before
+
+
+def lock_path(declaration: Declaration) -> Path:
+    """`gputier.<stack>.lock` beside the file the declaration came from."""
+    return Path(declaration.source).parent / f"gputier.{declaration.name}.lock"
+
+
+def make_lock(plan: StackPlan, declaration: Declaration) -> Lock:
+    """The lock of a plan. Raises `CannotPlace` for what cannot be locked: a workload that fits
+    nowhere, or whose only fit is on a cloud that gputier does not deploy."""
+    problems: list[Problem] = []
+    entries: dict[str, Entry] = {}
+    for w in plan.workloads:
+        path = f"workloads.{w.name}"
+        if w.chosen is None:
+            hint = f"`gputier plan {plan.name}` shows the nearest misses"
+            problems.append(
+                Problem(path, f"no machine fits `{w.name}`", hint, declaration.positions.at(path))
+            )
+        elif w.chosen.verdict.plan_only:
+            cloud = w.chosen.verdict.type.cloud
+            problems.append(
+                Problem(
+                    path,
+                    f"`{w.name}` fits only on {cloud}, which is plan only: shown, never locked",
+                    "add aws or gcp to its clouds",
+                    declaration.positions.at(path),
+                )
+            )
+        else:
+            entries[w.name] = _entry(w, plan, digest_of(declaration, w.name))
+    if problems:
+        raise CannotPlace(problems)
+    return Lock(plan.name, entries)
+
+
+def digest_of(declaration: Declaration, name: str) -> str:
+    """Digest of one validated workload with what else decides its machine."""
+    return digest(declaration.workloads[name], declaration.environment, declaration.discounts)
+
+
+def _entry(w: WorkloadPlan, plan: StackPlan, digest_: str) -> Entry:
+    if w.chosen is None:
+        raise ValueError(f"{w.name} has no machine")
+    v = w.chosen.verdict
+    cost = v.cost
+    attached = f"{v.type.attached_count} × {v.type.gpu_model}" if v.machine.host else None
+    return Entry(
+        digest=digest_,
+        cloud=v.type.cloud,
+        region=v.region,
+        zones=w.chosen.zones,
+        instance_type=v.machine.instance_type,
+        catalog_type=v.type.name,
+        attached=attached,
+        attached_ssds=v.machine.ssd_count,
+        nodes=v.machine.nodes,
+        capacity=v.use,
+        availability=v.availability,
+        usd_per_hour=None if cost is None or cost.total is None else round(cost.total, 6),
+        price_basis=cost.basis if cost else "unknown",
+        price_as_of=cost.as_of if cost else None,
+        catalog=plan.catalog_id,
+        catalog_as_of=plan.catalog_as_of,
+    )
+
+
+def merged(old: Lock | None, new: Lock, upgrade: Iterable[str] = ()) -> Lock:
+    """What to write: an entry whose declaration did not change keeps its machine, unless it is
+    named in `upgrade`."""
+    kept = dict(new.entries)
+    wanted = set(upgrade)
+    for name, entry in (old.entries if old else {}).items():
+        fresh = kept.get(name)
+        if fresh is not None and name not in wanted and fresh.digest == entry.digest:
+            kept[name] = entry
+    return Lock(new.stack, kept)
+
+
+def compare(old: Lock | None, new: Lock) -> tuple[Change, ...]:
+    """Workloads whose entry differs, sorted by name."""
+    before = old.entries if old else {}
+    names = sorted({*before, *new.entries})
+    return tuple(
+        Change(n, before.get(n), new.entries.get(n))
+        for n in names
+        if before.get(n) != new.entries.get(n)
+    )
+
+
+def check_lock(lock: Lock, declaration: Declaration) -> list[Problem]:
+    """What is stale: nothing is selected, only digests are compared."""
+    command = f"gputier lock {declaration.name}"
+    found: list[Problem] = []
+    for name in declaration.workloads:
+        entry = lock.entries.get(name)
+        place = declaration.positions.at(f"workloads.{name}")
+        if entry is None:
+            found.append(
+                Problem(name, f"workload `{name}` is not in the lock", f"run `{command}`", place)
+            )
+        elif entry.digest != digest_of(declaration, name):
+            message = f"workload `{name}` changed since it was locked on {entry.machine}"
+            found.append(Problem(name, message, f"run `{command}`", place))
+    for name in lock.entries:
+        if name not in declaration.workloads:
+            message = f"the lock holds `{name}`, which is no longer declared"
+            found.append(Problem(name, message, f"run `{command}`"))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Cheaper:
+    """A best pick of today that undercuts the locked machine, USD per hour of the workload."""
+
+    name: str
+    locked: Entry
+    locked_usd_per_hour: float
+    best: Entry
+    percent: float
+
+
+def cheaper_than(
+    lock: Lock, plan: StackPlan, declaration: Declaration, percent: float
+) -> tuple[Cheaper, ...]:
+    """Workloads whose best pick of today is cheaper than the locked machine by more than
+    `percent`. The locked machine counts at its price of today where the catalogue has one."""
+    found: list[Cheaper] = []
+    for w in plan.workloads:
+        entry = lock.entries.get(w.name)
+        if entry is None or w.chosen is None or w.chosen.verdict.plan_only:
+            continue
+        best = _entry(w, plan, digest_of(declaration, w.name))
+        same = (
+            v
+            for v in w.order
+            if (v.type.cloud, v.type.name, v.region)
+            == (entry.cloud, entry.catalog_type, entry.region)
+        )
+        today = next((v.total for v in same if v.total is not None), entry.usd_per_hour)
+        if today is None or best.usd_per_hour is None or not today:
+            continue
+        saving = 100 * (1 - best.usd_per_hour / today)
+        if saving > percent:
+            found.append(Cheaper(w.name, entry, today, best, saving))
+    return tuple(found)
+
+
+def unknown_names(names: Iterable[str], declaration: Declaration) -> list[Problem]:
+    """Workloads named on the command line that are not declared."""
+    known = list(declaration.workloads)
+    return [
+        Problem(
+            "",
+            f"`{name}` is not a workload of {declaration.name}",
+            spelling_hint(name, known, otherwise=f"it declares {', '.join(known)}"),
+        )
+        for name in names
+        if name not in known
+    ]
+
+
+# ---- text ----------------------------------------------------------------------------------
+
+
+def render_lock(lock: Lock) -> str:
+    """The file's text: byte-identical for the same lock."""
+    lines = [
+        f"# gputier lock {VERSION} · written by `gputier lock {lock.stack}`, not by hand:"
+        " run it again after a merge conflict"
+    ]
+    for name in sorted(lock.entries):
+        body = [f"  {key}: {_scalar(value)}" for key, value in _values(lock.entries[name])]
+        lines += ["", f"{name}:", *body, f"  seal: {_scalar(_seal(name, body))}"]
+    return "\n".join(lines) + "\n"
+
+
+def _values(entry: Entry) -> Iterator[tuple[str, object]]:
+    for field in fields(entry):
+        value = getattr(entry, field.name)
+        if field.name == "attached_ssds" and not value:
+            continue
+        if value is None and field.name in {"attached", "price_as_of"}:
+            continue
+        yield field.name, value
+
+
+def _seal(name: str, body: Iterable[str]) -> str:
+    return hashlib.sha256("\n".join([name, *body]).encode()).hexdigest()[:8]
+
+
+def _scalar(value: object) -> str:
+    if value is None:
+        return "unknown"
+    if isinstance(value, tuple):
+        return "[" + ", ".join(str(v) for v in value) + "]"
+    if isinstance(value, float):
+        return f"{value:.6f}".rstrip("0").rstrip(".")
+    text = str(value)
+    return (
+        text
+        if re.fullmatch(r"[a-z][\w./-]*|\d+|\d{4}-\d\d(-\d\d)?", text)
+        else json.dumps(text, ensure_ascii=False)
+    )
+
+
+def write_lock(path: Path, lock: Lock) -> None:
+    """Write atomically: a reader sees the old file or the new one, never half of one."""
+    text = render_lock(lock)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as out:
+            out.write(text)
+            out.flush()
+            os.fsync(out.fileno())
+        mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
+        Path(temporary).chmod(mode)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def read_lock(path: Path, stack: str) -> Lock | None:
+    """The lock at `path`; None when there is none. Raises `StaleLock` for a file that is not as
+    gputier wrote it, with the line."""
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except FileNotFoundError:
+        return None
+    except (UnicodeDecodeError, OSError) as error:
+        raise _broken(path, stack, f"it cannot be read: {error}") from None
+    return Lock(stack, _parse(path, stack, text))
+
+
+def _broken(path: Path, stack: str, why: str, line: int = 0) -> StaleLock:
+    where = f"{path}:{line}" if line else str(path)
+    hint = (
+        f"run `gputier lock {stack}` after `git checkout` of the file, or delete it to choose anew"
+    )
+    return StaleLock(Problem("", f"{where}: {why}", hint))
+
+
+def _parse(path: Path, stack: str, text: str) -> dict[str, Entry]:
+    lines = text.split("\n")
+    for number, line in enumerate(lines, 1):
+        if line.startswith(_CONFLICT):
+            raise _broken(path, stack, "a merge conflict is left in it", number)
+    header = _HEADER.match(lines[0])
+    if header is None:
+        raise _broken(path, stack, "it does not start with `# gputier lock 1`", 1)
+    if int(header[1]) != VERSION:
+        why = f"it is version {header[1]}, and this gputier reads version {VERSION}"
+        raise _broken(path, stack, f"{why}: upgrade gputier", 1)
+    entries: dict[str, Entry] = {}
+    name, body, start = "", list[str](), 0
+    for number, line in enumerate([*lines[1:], ""], 2):
+        if not line:
+            if name:
+                entries[name] = _parse_entry(path, stack, name, body, start)
+            name, body = "", []
+        elif not name:
+            found = _NAME.fullmatch(line)
+            if found is None or found[1] in entries:
+                raise _broken(path, stack, f"`{line[:60]}` is not a workload's name", number)
+            name, start = found[1], number
+        else:
+            body.append(line)
+    return entries
+
+
+def _parse_entry(path: Path, stack: str, name: str, body: list[str], start: int) -> Entry:
+    values: dict[str, str] = {}
+    for offset, line in enumerate(body, 1):
+        found = _FIELD.fullmatch(line)
+        if found is None or found[1] in values:
+            raise _broken(
+                path, stack, f"`{line.strip()[:60]}` is not `field: value`", start + offset
+            )
+        values[found[1]] = found[2]
+    seal = values.pop("seal", "")
+    sealed = [line for line in body if not line.startswith("  seal: ")]
+    if seal != _scalar(_seal(name, sealed)):
+        why = f"the block of `{name}` was edited by hand: its seal does not match"
+        raise _broken(path, stack, why, start)
+    try:
+        return _entry_of(values)
+    except (KeyError, ValueError) as error:
+        raise _broken(path, stack, f"the block of `{name}` is incomplete: {error}", start) from None
+
+
+def _entry_of(values: Mapping[str, str]) -> Entry:
+    unknown = set(values) - {f.name for f in fields(Entry)}
+    if unknown:
+        raise ValueError(f"unknown field {sorted(unknown)[0]}")
+
+    def text(key: str) -> str:
+        raw = values[key]
+        return str(json.loads(raw)) if raw.startswith('"') else raw
+
+    inner = values["zones"].removeprefix("[").removesuffix("]")
+    price = text("usd_per_hour")
+    return Entry(
+        digest=text("digest"),
+        cloud=text("cloud"),
+        region=text("region"),
+        zones=tuple(z.strip() for z in inner.split(",") if z.strip()),
+        instance_type=text("instance_type"),
+        catalog_type=text("catalog_type"),
+        attached=text("attached") if "attached" in values else None,
+        attached_ssds=int(values.get("attached_ssds", "0")),
+        nodes=int(values["nodes"]),
+        capacity=text("capacity"),
+        availability=text("availability"),
+        usd_per_hour=None if price == "unknown" else float(price),
+        price_basis=text("price_basis"),
+        price_as_of=text("price_as_of") if "price_as_of" in values else None,
+        catalog=text("catalog"),
+        catalog_as_of=text("catalog_as_of"),
+    )
+
+
+def describe(change: Change) -> str:
+    """One line of what changed and the money."""
+    if change.before is None and change.after is not None:
+        price = change.after.usd_per_hour
+        cost = "price unknown" if price is None else units.usd_per_hour(price)
+        return f"{change.name}: new, {change.after.machine} in {change.after.region}, {cost}"
+    if change.after is None:
+        return f"{change.name}: removed"
+    before, after = change.before, change.after
+    if before is None:
+        raise ValueError("a change has a before or an after")
+    if replace(before, digest="", catalog="", catalog_as_of="") == replace(
+        after, digest="", catalog="", catalog_as_of=""
+    ):
+        return f"{change.name}: same machine, {after.machine}; declaration or catalogue is newer"
+    money = change.usd_per_hour
+    cost = "price unknown" if money is None else _signed(money)
+    return (
+        f"{change.name}: {before.machine} in {before.region} → "
+        f"{after.machine} in {after.region}, {cost}"
+    )
+
+
+def _signed(money: float) -> str:
+    sign = "+" if money > 0 else "−" if money < 0 else "±"
+    month = units.usd(abs(money) * 730)
+    return f"{sign}{units.usd_per_hour(abs(money)) if money else '$0/h'} ({sign}{month} a month of 730 h)"

@@ -1,0 +1,270 @@
+"""From a declaration to a plan: size, select, and everything that follows from the choice."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from gputier.catalog import Catalog
+from gputier.errors import InvalidInput, Problem, spelling_hint
+from gputier.plan import explain, rank, tiers
+from gputier.plan.budget import plan_budget
+from gputier.plan.market import market_of, market_problems
+from gputier.plan.model import Chosen, StackPlan, WorkloadPlan
+from gputier.plan.monitoring import plan_monitoring
+from gputier.plan.need import Need, need_of
+from gputier.plan.network import plan_network
+from gputier.plan.notes import notes_of
+from gputier.plan.price import commitments
+from gputier.plan.scaling import hours_of, plan_scaling
+from gputier.plan.select import Ask, select
+from gputier.plan.storage import plan_storage
+from gputier.plan.verdict import Verdict
+from gputier.workload import CapacityChoice, Declaration, Discount, Workload
+
+
+@dataclass(frozen=True)
+class _Stack:
+    """What all workloads of a declaration share."""
+
+    catalog: Catalog
+    environment: str
+    discounts: tuple[Discount, ...]
+    max_price_age_days: int | None
+
+
+def plan_declaration(declaration: Declaration, catalog: Catalog) -> StackPlan:
+    """Every workload planned. Raises `InvalidInput` with every mistake the catalogue can tell;
+    a workload that fits nowhere is in the plan with `chosen` None."""
+    stack = _Stack(
+        catalog,
+        declaration.environment,
+        tuple(declaration.discounts),
+        declaration.max_price_age_days,
+    )
+    problems = list(_problems(declaration, catalog))
+    picks: list[tuple[Ask, tuple[Verdict, ...], tuple[Verdict, ...], tuple[str, ...]]] = []
+    for name, workload in declaration.workloads.items():
+        path = f"workloads.{name}"
+        found = [*market_problems(catalog, workload, path), *_gpu_problems(catalog, workload, path)]
+        problems += found
+        if found:
+            continue
+        try:
+            picks.append(_pick(stack, name, workload))
+        except InvalidInput as error:
+            problems += [
+                replace(p, path=f"{path}.{p.path}" if p.path else path) for p in error.problems
+            ]
+    if problems:
+        raise InvalidInput([_placed(p, declaration) for p in problems])
+    sharing = Counter(
+        (order[0].type.cloud, order[0].region) for _a, order, _v, _s in picks if order
+    )
+    plans = [_finish(pick, sharing, stack) for pick in picks]
+    return StackPlan(
+        declaration.name,
+        declaration.source,
+        declaration.environment,
+        catalog.id,
+        catalog.as_of,
+        tuple(plans),
+        tuple(declaration.warnings),
+    )
+
+
+def plan_workload(
+    name: str, workload: Workload, catalog: Catalog, environment: str = "dev"
+) -> WorkloadPlan:
+    """One workload without a declaration around it. Raises as `plan_declaration` does."""
+    problems = [*market_problems(catalog, workload, name), *_gpu_problems(catalog, workload, name)]
+    if problems:
+        raise InvalidInput(problems)
+    stack = _Stack(catalog, environment, (), None)
+    return _finish(_pick(stack, name, workload), Counter(), stack)
+
+
+def _placed(problem: Problem, declaration: Declaration) -> Problem:
+    if problem.position is not None:
+        return problem
+    return replace(problem, position=declaration.positions.at(problem.path))
+
+
+def _problems(declaration: Declaration, catalog: Catalog) -> Iterator[Problem]:
+    for index, discount in enumerate(declaration.discounts):
+        known = {t.family for t in catalog.rows([discount.cloud])}
+        for family in discount.families:
+            if family not in known:
+                hint = spelling_hint(
+                    family,
+                    known,
+                    otherwise=f"families of {discount.cloud}: {', '.join(sorted(known)[:12])}",
+                )
+                message = f"`{family}` is not a machine family of {discount.cloud} in the catalogue"
+                yield Problem(f"discounts.{index}.families", message, hint)
+
+
+def _gpu_problems(catalog: Catalog, workload: Workload, path: str) -> Iterator[Problem]:
+    for field in ("models", "exclude"):
+        for name in getattr(workload.gpu, field):
+            if not catalog.match_gpus(name):
+                hint = spelling_hint(
+                    name, catalog.gpus, otherwise="`gputier catalog gpus` lists the models"
+                )
+                message = f"`{name}` is not a GPU model in the catalogue"
+                yield Problem(f"{path}.gpu.{field}", message, hint)
+
+
+Pick = tuple[Ask, tuple[Verdict, ...], tuple[Verdict, ...], tuple[str, ...]]
+
+
+def _pick(stack: _Stack, name: str, workload: Workload) -> Pick:
+    """The capacities in order: the first with a confirmed fit, else the first with any fit,
+    else the last one's ledger."""
+    need = _with_known_gpus(need_of(name, workload, stack.environment), stack.catalog)
+    market = market_of(stack.catalog, workload)
+    skipped: list[str] = []
+    fallback: Pick | None = None
+    last: Pick | None = None
+    for choice in workload.capacity:
+        ask = Ask(stack.catalog, need, market, choice, stack.discounts, stack.max_price_age_days)
+        verdicts = select(ask)
+        order = rank.ranked(need, stack.catalog, verdicts)
+        last = (ask, order, verdicts, tuple(skipped))
+        if order and order[0].confirmed and not order[0].plan_only:
+            return last
+        if order and fallback is None:
+            fallback = last
+        skipped.append(_why_skipped(choice, order, verdicts))
+    if fallback is not None:
+        return fallback
+    if last is None:
+        raise AssertionError("a workload has at least one capacity")
+    return last
+
+
+def _why_skipped(
+    choice: CapacityChoice, order: tuple[Verdict, ...], verdicts: tuple[Verdict, ...]
+) -> str:
+    if order:
+        where = "plan only" if order[0].plan_only else "unconfirmed"
+        return f"{choice.use}: {order[0].type.name} fits, but its availability is {where}"
+    only = Counter(r.rule for v in verdicts if len(v.reasons) == 1 for r in v.reasons)
+    if not only:
+        return f"{choice.use}: nothing fits"
+    rule, count = only.most_common(1)[0]
+    return f"{choice.use}: nothing fits ({count} machines fail by {rule} alone)"
+
+
+def _with_known_gpus(need: Need, catalog: Catalog) -> Need:
+    """GPU names as the catalogue spells them, every variant of a bare name."""
+    floors = dict(need.floors)
+    for rule in ("gpu_model", "gpu_exclude"):
+        floor = floors.get(rule)
+        if floor is not None:
+            names = [m for name in floor.names for m in catalog.match_gpus(name)]
+            floors[rule] = replace(floor, value=tuple(dict.fromkeys(names)))
+    return replace(need, floors=floors)
+
+
+def _finish(pick: Pick, sharing: Counter[tuple[str, str]], stack: _Stack) -> WorkloadPlan:
+    ask, order, verdicts, skipped = pick
+    best = order[0] if order else None
+    hours, _basis = hours_of(ask.need.workload)
+    costs = explain.floor_costs(ask, verdicts, best, hours)
+    chosen = None
+    if best is not None:
+        shared = max(1, sharing[best.type.cloud, best.region])
+        chosen = _chosen(ask, best, shared, stack.environment)
+    return WorkloadPlan(
+        name=ask.need.name,
+        need=ask.need,
+        market=ask.market,
+        choice=ask.choice,
+        chosen=chosen,
+        order=order,
+        verdicts=verdicts,
+        floor_costs=costs,
+        leanings=explain.leanings(ask, order),
+        misses=explain.nearest_misses(verdicts),
+        relaxations=() if order else explain.relaxations(verdicts),
+        cheaper_unconfirmed=explain.cheaper_unconfirmed(order),
+        other_way=explain.cheaper_as_spot(ask, best),
+        skipped=skipped,
+    )
+
+
+def _chosen(ask: Ask, best: Verdict, sharing: int, environment: str) -> Chosen:
+    w, catalog = ask.need.workload, ask.catalog
+    scaling = plan_scaling(w, best)
+    hours = scaling.hours_per_month
+    running = (scaling.min, hours)
+    total = best.total
+    monthly = None if total is None else (total * hours if scaling.min else 0.0)
+    one = best.per_machine
+    storage = plan_storage(catalog, w, best.machine, best.region, running, ask.need.purpose)
+    network = plan_network(catalog, ask.need, best, running, sharing)
+    monitoring = plan_monitoring(catalog, best, running)
+    licence, licence_borrowed = _licence(ask, best, running)
+    around = {
+        "disk": storage.usd_per_month,
+        "nat": network.nat_usd,
+        "endpoints": network.endpoints_usd,
+        "ipv4": network.ipv4_usd,
+        "metrics": monitoring.usd_per_month,
+        "licence": licence,
+    }
+    known = None if monthly is None else monthly + sum(v or 0.0 for v in around.values())
+    tier = tiers.tiers().get(w.tier or "")
+    return Chosen(
+        verdict=best,
+        zones=network.zones,
+        sizing=best.machine.sizing,
+        usd_per_hour=total,
+        usd_per_month=monthly,
+        listed_usd_per_hour=best.cost.listed_total if best.cost else None,
+        usd_per_month_of_one=None if one is None else one * hours,
+        usd_per_month_at_max=None if one is None else one * scaling.max * hours,
+        around_usd_per_month=around,
+        around_borrowed=any(
+            (storage.borrowed, network.borrowed, monitoring.borrowed, licence_borrowed)
+        ),
+        storage=storage,
+        network=network,
+        scaling=scaling,
+        monitoring=monitoring,
+        budget=plan_budget(w, known),
+        commitments=commitments(catalog, best.machine, best.region, one),
+        gate_depth=tier.depth if tier else "",
+        notes=tuple(notes_of(ask, best, network.notes + storage.notes, environment)),
+    )
+
+
+def _licence(ask: Ask, best: Verdict, running: tuple[int, float]) -> tuple[float | None, bool]:
+    """Virtual-workstation licences: Google bills them per GPU-hour; elsewhere not known."""
+    if ask.need.purpose != "vdi":
+        return 0.0, False
+    price = ask.catalog.item(best.type.cloud, "vws-licence-hour", best.region)
+    if price is None or price.usd is None:
+        return None, False
+    machines, hours = running
+    return price.usd * best.machine.gpus * machines * hours, price.borrowed
+
+
+def unplaced_problems(plan: StackPlan, declaration: Declaration) -> Iterable[Problem]:
+    """One problem per workload that fits nowhere, at its place in the file."""
+    for w in plan.unplaced:
+        path = f"workloads.{w.name}"
+        message = f"no machine fits workload `{w.name}` (0 of {len(w.verdicts)})"
+        lines = [
+            f"{v.type.cloud} {v.type.name}: "
+            + "; ".join(f"{r.relax} ({r.needed}, it has {r.has})" for r in v.reasons)
+            for v in w.relaxations
+        ]
+        yield Problem(
+            path,
+            message,
+            "smallest relaxation per cloud:\n" + "\n".join(lines),
+            declaration.positions.at(path),
+        )

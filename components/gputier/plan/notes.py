@@ -1,0 +1,76 @@
+"""What a person should know about a choice before paying for it, one line each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gputier import units
+from gputier.plan.need import PRODUCTION
+from gputier.plan.price import LISTED, age_days
+from gputier.plan.select import Ask
+from gputier.plan.verdict import Verdict
+
+#: A price older than this is said in a note, days before the catalogue's date.
+OLD_PRICE_DAYS = 180
+#: Google's sustained-use discount applies to N1 machines and attached GPUs that run most of a
+#: month, up to 30 %; it is given by the cloud by itself, so it is told and not counted.
+SUSTAINED_USE_FAMILIES = frozenset({"n1-attached"})
+
+
+def notes_of(ask: Ask, best: Verdict, more: tuple[str, ...], environment: str) -> Iterator[str]:
+    """Notes in order of consequence."""
+    yield from _availability_notes(ask, best)
+    yield from _price_notes(ask, best)
+    row = best.type
+    if row.bare_metal:
+        yield "bare metal: boots slowly and has no other tenant"
+    if row.lifecycle == "previous-generation":
+        yield "previous generation: the cloud still sells it and steers to newer ones"
+    if row.unverified:
+        yield f"unverified in the catalogue: {', '.join(row.unverified)}"
+    if row.gpu_model_confidence != "provider":
+        yield f"the cloud does not name this GPU; {row.gpu_model} is inferred"
+    if best.machine.nvme_disks and "disk_throughput" in ask.need.floors:
+        yield "NVMe counts as 500 MB/s a disk; the node measures it"
+    for override in ask.need.overrides:
+        was = _shown(override.was)
+        now = "dropped" if override.now is None else f"is {_shown(override.now)}"
+        yield f"your own word overrides {override.origin}: {override.rule} {now}, not {was}"
+    if environment in PRODUCTION and best.use == "spot":
+        yield "spot in prod: machines may be taken away with two minutes' notice or less"
+    yield from more
+
+
+def _availability_notes(ask: Ask, best: Verdict) -> Iterator[str]:
+    cloud = best.type.cloud
+    if best.plan_only:
+        yield f"plan only: gputier does not deploy {cloud}; shown, never locked"
+    if best.unconfirmed:
+        yield f"availability unconfirmed: no source lists {best.type.name} in any region"
+    if cloud in ask.market.open_regions:
+        yield f"no region declared for {cloud}: every commercial region was searched"
+
+
+def _price_notes(ask: Ask, best: Verdict) -> Iterator[str]:
+    cost = best.cost
+    if cost is None or cost.total is None:
+        yield "price unknown: ranked after every priced machine"
+        return
+    if cost.basis != LISTED:
+        yield f"price {cost.basis}"
+    if cost.as_of and age_days(cost.as_of, ask.catalog.as_of) > OLD_PRICE_DAYS:
+        yield f"price of {cost.as_of}, {age_days(cost.as_of, ask.catalog.as_of)} days old"
+    if best.use == "spot":
+        yield f"spot price of {cost.as_of}: a hint, it moves"
+    if cost.discount and cost.listed is not None:
+        d = cost.discount
+        full = units.usd_per_hour(cost.listed)
+        yield f"{d.percent:g} % off for {d.reason}; {full} before"
+    if best.type.family in SUSTAINED_USE_FAMILIES and best.use == "on_demand":
+        yield "sustained-use discount of up to 30 % is not counted; Google gives it by itself"
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(str(v) for v in value)
+    return f"{value:g}" if isinstance(value, float) else str(value)

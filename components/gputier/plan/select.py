@@ -1,0 +1,323 @@
+"""Selection: every catalogue row of the allowed clouds gets a verdict; the cheapest that fits wins.
+
+Pure and deterministic. A row is represented by its best composition (GCP N1: which predefined
+machine carries the GPUs; attached local SSD) in its best allowed region. Regions whose own price
+is listed come before those where it is estimated or borrowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import ceil
+
+from gputier import units
+from gputier.catalog import Catalog, HostMachine, InstanceType, Price
+from gputier.plan import market as markets
+from gputier.plan import price as prices
+from gputier.plan.machine import Machine
+from gputier.plan.market import Market, Places
+from gputier.plan.need import Need, scales
+from gputier.plan.rules import (
+    NVME_MB_S_PER_DISK,
+    RULES,
+    Check,
+    Context,
+    Reason,
+    bound,
+    model_fit,
+)
+from gputier.plan.tiers import Floor
+from gputier.plan.verdict import Verdict
+from gputier.sizing import Sizing
+from gputier.workload import CapacityChoice, Discount
+
+#: The most machines a training run is spread over before we say that it does not fit.
+MAX_NODES = 64
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One selection: what is needed, where, bought how, at which discounts."""
+
+    catalog: Catalog
+    need: Need
+    market: Market
+    choice: CapacityChoice
+    discounts: tuple[Discount, ...] = ()
+    max_price_age_days: int | None = None
+
+    def without(self, rule: str) -> Ask:
+        """The same selection with one floor dropped."""
+        return replace(self, need=self.need.without(rule))
+
+    @property
+    def machines(self) -> int | None:
+        """Machines that run, when declared: nodes, else scale.min (at least one), else what a
+        reservation holds."""
+        w = self.need.workload
+        if w.nodes is not None:
+            return w.nodes
+        if scales(w):
+            return max(1, w.scale.min or 1)
+        return self.choice.count
+
+    @property
+    def ceiling(self) -> float | None:
+        """USD per hour and machine that may not be passed."""
+        floor = self.need.floors.get("price_ceiling")
+        found = [floor.number] if floor else []
+        if self.choice.max_usd_per_hour is not None:
+            found.append(self.choice.max_usd_per_hour)
+        return min(found, default=None)
+
+
+Active = Sequence[tuple[Check, Floor]]
+
+
+def active_checks(need: Need) -> Active:
+    """The rules that have a floor, in the ledger's order."""
+    return [(rule.check, need.floors[name]) for name, rule in RULES.items() if name in need.floors]
+
+
+def select(ask: Ask) -> tuple[Verdict, ...]:
+    """A verdict for every catalogue row of the allowed clouds, in the catalogue's order."""
+    rows = ask.catalog.rows(ask.market.clouds)
+    active = active_checks(ask.need)
+    return tuple(verdict(ask, row, active) for row in rows)
+
+
+def verdict(ask: Ask, row: InstanceType, active: Active) -> Verdict:
+    """The row's best composition in its best region, with every reason against it."""
+    named = ask.choice.instance_type or ""
+    zone = ask.choice.zone or ""
+    found = markets.places(ask.catalog, row, ask.market, zone)
+    fixed = [
+        markets.lifecycle_reason(row, named),
+        markets.capacity_reason(row, ask.choice, named),
+        markets.availability_reason(found, row, ask.market),
+    ]
+    reasons = tuple(r for r in fixed if r is not None)
+    best: tuple[tuple[object, ...], Verdict] | None = None
+    for machine in _compositions(ask, row):
+        hardware = _hardware_reasons(ask, machine, active)
+        made = _offer(ask, machine, found, reasons + hardware)
+        key = (
+            len(made.reasons),
+            made.total is None,
+            made.total or 0.0,
+            machine.instance_type,
+        )
+        if best is None or key < best[0]:
+            best = (key, made)
+    if best is None:  # cannot happen: a row has at least one composition
+        raise AssertionError(row.name)
+    return best[1]
+
+
+def _hardware_reasons(ask: Ask, machine: Machine, active: Active) -> tuple[Reason, ...]:
+    context = Context(ask.need.workload.network.burst, machine.nodes > 1)
+    gpu = ask.catalog.gpus[machine.type.gpu_model]
+    found = [check(floor, machine, gpu, context) for check, floor in active]
+    found.append(model_fit(machine))
+    found.append(_nodes_reason(ask, machine))
+    return tuple(r for r in found if r is not None)
+
+
+def _nodes_reason(ask: Ask, machine: Machine) -> Reason | None:
+    held = ask.choice.count
+    wanted = ask.machines or machine.nodes
+    if held is None or wanted <= held:
+        return None
+    return Reason("nodes", f"{wanted} machines", f"{held} in the reservation", f"nodes: {held}")
+
+
+def _compositions(ask: Ask, row: InstanceType) -> list[Machine]:
+    nodes, sizing = _nodes(ask, row)
+    floor_gib = ask.need.memory_floor_gib
+    plain = Machine(row, None, 0, nodes, sizing, floor_gib)
+    ssd = _ssd_count(ask.need, plain)
+    if row.vcpu_range is None:
+        return [replace(plain, ssd_count=ssd) if ssd else plain]
+    hosts = [h for h in ask.catalog.hosts() if _carries(row, h)]
+    machines = [Machine(row, h, ssd, nodes, sizing, floor_gib) for h in hosts]
+    # A host with no fewer vCPUs and no less memory than another that fits too only costs more.
+    return _smallest(machines, ask.need)
+
+
+def _carries(row: InstanceType, host: HostMachine) -> bool:
+    cpu, memory = row.vcpu_range, row.memory_range
+    if cpu is None or memory is None:
+        return False
+    return cpu[0] <= host.vcpus <= cpu[1] and memory[0] <= host.memory_gib <= memory[1]
+
+
+def _smallest(machines: list[Machine], need: Need) -> list[Machine]:
+    """The hosts that meet the vCPU and memory floors and are not dominated; the largest when
+    none does, so that the ledger shows how far off the row is at its best."""
+
+    def meets(m: Machine) -> bool:
+        cpu, memory = need.floors.get("vcpu"), need.floors.get("host_memory")
+        return (cpu is None or (m.vcpus or 0) >= bound(cpu, m)) and (
+            memory is None or (m.memory_gib or 0) >= bound(memory, m)
+        )
+
+    fitting = [m for m in machines if meets(m)]
+    if not fitting:
+        return [max(machines, key=lambda m: (m.vcpus or 0, m.memory_gib or 0, m.instance_type))]
+    sizes = [((m.vcpus or 0), (m.memory_gib or 0)) for m in fitting]
+    return [
+        m
+        for m, (cpu, memory) in zip(fitting, sizes, strict=True)
+        if not any(c <= cpu and g <= memory and (c, g) != (cpu, memory) for c, g in sizes)
+    ]
+
+
+def _nodes(ask: Ask, row: InstanceType) -> tuple[int, Sizing | None]:
+    """How many machines work together, and the model's size on their GPUs."""
+    need, w = ask.need, ask.need.workload
+    nodes = w.nodes or (None if scales(w) else ask.choice.count) or 1
+    sizing = need.sizing(row.gpu_devices * nodes)
+    if not need.spreads or sizing is None or ask.choice.count or sizing.fits(row.usable_gib):
+        return nodes, sizing
+    most = need.sizing(row.gpu_devices * MAX_NODES)
+    if most is None or not most.fits(row.usable_gib):
+        return nodes, sizing
+    low, high = 1, MAX_NODES  # does not fit on `low`, fits on `high`; more GPUs never need more
+    while high - low > 1:
+        middle = (low + high) // 2
+        tried = need.sizing(row.gpu_devices * middle)
+        if tried is not None and tried.fits(row.usable_gib):
+            high = middle
+        else:
+            low = middle
+    return high, need.sizing(row.gpu_devices * high)
+
+
+def _ssd_count(need: Need, machine: Machine) -> int:
+    """Local SSDs to attach: the fewest that meet the scratch and throughput floors."""
+    row = machine.type
+    scratch, speed = need.floors.get("scratch"), need.floors.get("disk_throughput")
+    if not row.attachable_ssd_counts or (scratch is None and speed is None):
+        return 0
+    gib = bound(scratch, machine) if scratch else 0.0
+    disks = ceil(bound(speed, machine) / NVME_MB_S_PER_DISK) if speed else 0
+    if speed and (row.volume_mb_s or 0) >= bound(speed, machine):
+        disks = 0
+    have_gib, have_disks = row.local_nvme_gib or 0.0, row.local_nvme_count or 0
+    each = row.attachable_ssd_gib or 0.0
+
+    def short(count: int) -> tuple[bool, bool]:
+        return have_gib + count * each < gib, have_disks + count < disks
+
+    counts = (0, *row.attachable_ssd_counts)
+    enough = [c for c in counts if not any(short(c))]
+    # Not enough for the speed: still attach what the size asks, so that the ledger is fair.
+    roomy = [c for c in counts if not short(c)[0]]
+    return min(enough or roomy or [0])
+
+
+def _offer(ask: Ask, machine: Machine, found: Places, reasons: tuple[Reason, ...]) -> Verdict:
+    regions = found.regions or dict.fromkeys(found.elsewhere, ())
+    region = _best_region(ask, machine, regions)
+    row = machine.type
+    use = ask.choice.use
+    if not region:
+        return Verdict(row, machine, "", (), found.availability, use, None, reasons)
+    machines = ask.machines or machine.nodes
+    cost = prices.cost_of(ask.catalog, machine, region, ask.choice, ask.discounts, machines)
+    money = _money_reasons(ask, machine, region, cost)
+    zones = regions[region]
+    return Verdict(row, machine, region, zones, found.availability, use, cost, reasons + money)
+
+
+def _best_region(ask: Ask, machine: Machine, regions: Mapping[str, tuple[str, ...]]) -> str:
+    use = ask.choice.use
+    listed = {} if use in prices.QUOTED else _listed(ask.catalog, machine, use)
+    good: tuple[float, str] | None = None
+    bad: tuple[float, str] | None = None
+    rest: list[str] = []
+    for region in regions:
+        known = listed.get(region)
+        if known is None:
+            rest.append(region)
+            continue
+        key = (known[0], region)
+        if _stale(ask, known[1]) or _no_saving(ask, machine, region, known[0]):
+            bad = min(bad, key) if bad else key
+        else:
+            good = min(good, key) if good else key
+    if good:
+        return good[1]
+    if rest:
+        return _best_unlisted(ask, machine, rest)
+    return bad[1] if bad else ""
+
+
+def _best_unlisted(ask: Ask, machine: Machine, regions: list[str]) -> str:
+    home = markets.HOME_REGION.get(machine.type.cloud, "")
+
+    def key(region: str) -> tuple[object, ...]:
+        found = prices.machine_price(ask.catalog, machine, region, ask.choice.use)
+        return (found.usd is None, found.usd or 0.0, region != home, region)
+
+    return min(regions, key=key)
+
+
+def _listed(catalog: Catalog, machine: Machine, use: str) -> Mapping[str, tuple[float, str]]:
+    """Region → (USD per hour, oldest date) where every part has a listed price."""
+    purchase = "spot" if use == "spot" else "on_demand"
+    cloud = machine.type.cloud
+    base: Mapping[str, Price] = catalog.prices(cloud, machine.instance_type, purchase)
+    if machine.host is None:
+        return {r: (p.usd_per_hour, p.as_of) for r, p in base.items()}
+    each = catalog.prices(cloud, f"accelerator:{machine.type.accelerator}", purchase)
+    count = machine.type.attached_count
+    return {
+        r: (p.usd_per_hour + count * each[r].usd_per_hour, min(p.as_of, each[r].as_of))
+        for r, p in base.items()
+        if r in each
+    }
+
+
+def _stale(ask: Ask, as_of: str) -> bool:
+    limit = ask.max_price_age_days
+    return limit is not None and prices.age_days(as_of, ask.catalog.as_of) > limit
+
+
+def _no_saving(ask: Ask, machine: Machine, region: str, spot: float) -> bool:
+    if ask.choice.use != "spot":
+        return False
+    full = prices.machine_price(ask.catalog, machine, region, "on_demand")
+    return full.usd is not None and not full.borrowed and spot >= full.usd
+
+
+def _money_reasons(
+    ask: Ask, machine: Machine, region: str, cost: prices.Cost
+) -> tuple[Reason, ...]:
+    found: list[Reason] = []
+    spot = prices.machine_price(ask.catalog, machine, region, ask.choice.use)
+    if spot.usd is not None and _no_saving(ask, machine, region, spot.usd):
+        has = f"spot {units.usd_per_hour(spot.usd)} is no less than on demand in {region}"
+        found.append(Reason("spot_saving", "spot below on demand", has, "capacity: on_demand"))
+    limit = ask.max_price_age_days
+    if limit is not None and cost.as_of and _stale(ask, cost.as_of):
+        age = prices.age_days(cost.as_of, ask.catalog.as_of)
+        has = f"{age} days ({cost.as_of})"
+        relax = f"max_price_age_days: {age}, or `gputier catalog refresh`"
+        found.append(Reason("price_age", f"price ≤ {limit} days old", has, relax))
+    ceiling = ask.ceiling
+    if ceiling is not None and (cost.per_machine is None or cost.per_machine > ceiling):
+        found.append(_ceiling_reason(ceiling, cost.per_machine))
+    return tuple(found)
+
+
+def _ceiling_reason(ceiling: float, per_machine: float | None) -> Reason:
+    needed = f"≤ {units.usd_per_hour(ceiling)}"
+    if per_machine is None:
+        return Reason("price_ceiling", needed, "price unknown", "max_usd_per_hour: drop it")
+    has = units.usd_per_hour(per_machine)
+    # Rounded up, so that pasting it really makes the machine fit.
+    return Reason(
+        "price_ceiling", needed, has, f"max_usd_per_hour: {ceil(per_machine * 100) / 100:.2f}"
+    )

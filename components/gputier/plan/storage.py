@@ -1,0 +1,133 @@
+"""Volumes of one machine and what they cost a month.
+
+AWS volumes are gp3: 3,000 IOPS and 125 MB/s are in the price, more is billed. GCP volumes are
+pd-balanced, or hyperdisk-balanced on families that refuse Persistent Disk.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gputier.catalog import Catalog
+from gputier.plan.machine import Machine
+from gputier.plan.need import scales
+from gputier.plan.price import HOURS_PER_MONTH
+from gputier.plan.rules import disk_speeds
+from gputier.workload import Workload
+
+#: Root volume of a machine, GiB: a deep-learning image with its CUDA toolkits needs 60-75
+#: (AWS DLAMI release notes), containers and wheels the rest.
+ROOT_GIB = 100.0
+GP3_FREE_IOPS, GP3_FREE_MB_S = 3000, 125
+#: Purposes that keep a lone machine's data volume while it is stopped.
+KEEPS_DATA = frozenset({"development", "vdi"})
+
+
+@dataclass(frozen=True, slots=True)
+class StoragePlan:
+    """Disks of one machine. `throughput_mb_s` and `iops` are what the data volume is set to;
+    `usd_per_month` is for all machines, None when a price is unknown."""
+
+    root_gib: float
+    data_gib: float
+    kind: str
+    throughput_mb_s: float | None
+    iops: int | None
+    scratch_gib: float | None
+    attached_ssds: int
+    persist: bool
+    usd_per_month: float | None
+    borrowed: bool
+    notes: tuple[str, ...]
+
+
+def plan_storage(
+    catalog: Catalog,
+    workload: Workload,
+    machine: Machine,
+    region: str,
+    running: tuple[int, float],
+    purpose: str,
+) -> StoragePlan:
+    """Volumes for `running` = (machines, hours a month each)."""
+    disk = workload.disk
+    data = disk.data or 0.0
+    alone = not scales(workload) and machine.nodes == 1 and purpose in KEEPS_DATA
+    declared = disk.persist if "persist" in disk.model_fields_set else Nonepersist = alone if declared is None else declared
+    speed, iops = _volume_needs(workload, machine, data)
+    kind = _kind(machine)
+    monthly, borrowed = _volume_price(catalog, machine, region, kind, (data, speed, iops))
+    root, root_borrowed = _volume_price(catalog, machine, region, kind, (ROOT_GIB, None, None))
+    machines, hours = running
+    part = hours / HOURS_PER_MONTH
+    total = None
+    if monthly is not None and root is not None:
+        # A lone machine's volumes stay while it is stopped; a group's go with the machine.
+        total = machines * (
+            monthly * (1.0 if persist and data else part) + root * (1.0 if alone else part)
+        )
+    notes = ("data volume stays when the machine stops",) if persist and data else ()
+    return StoragePlan(
+        ROOT_GIB,
+        data,
+        kind,
+        speed,
+        iops,
+        machine.scratch_gib,
+        machine.ssd_count,
+        persist,
+        total,
+        borrowed or root_borrowed,
+        notes,
+    )
+
+
+def _volume_needs(
+    workload: Workload, machine: Machine, data: float
+) -> tuple[float | None, int | None]:
+    """Speed the data volume must be set to: only what local NVMe does not already give."""
+    disk = workload.disk
+    if not data:
+        return None, None
+    wanted = disk.throughput
+    nvme, volume = disk_speeds(machine)
+    if wanted is not None and (nvme or 0) >= wanted and (volume or 0) < wanted:
+        wanted = None
+    return wanted, disk.iops
+
+
+def _kind(machine: Machine) -> str:
+    if machine.type.cloud == "aws":
+        return "gp3"
+    if machine.type.cloud == "gcp":
+        return machine.type.volume_kind
+    return "unknown"
+
+
+def _volume_price(
+    catalog: Catalog,
+    machine: Machine,
+    region: str,
+    kind: str,
+    asked: tuple[float, float | None, int | None],
+) -> tuple[float | None, bool]:
+    """USD a month of one volume, and whether a figure is borrowed from the reference region."""
+    gib, speed, iops = asked
+    if not gib:
+        return 0.0, False
+    if kind == "gp3":
+        extra_speed = max(0.0, (speed or 0) - GP3_FREE_MB_S)
+        extra_iops = max(0, (iops or 0) - GP3_FREE_IOPS)
+        parts = (("gp3-storage", gib), ("gp3-throughput", extra_speed), ("gp3-iops", extra_iops))
+    else:
+        parts = ((kind, gib),)
+    total, borrowed = 0.0, False
+    for item, amount in parts:
+        if not amount:
+            continue
+        price = catalog.item(machine.type.cloud, item, region)
+        if price is None or price.usd is None:
+            return None, False
+        total += price.usd * amount
+        borrowed = borrowed or price.borrowed
+    return total, borrowed

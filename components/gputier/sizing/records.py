@@ -1,0 +1,52 @@
+"""What sizing answers: GPU memory per GPU, part by part."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+GIB = 2.0**30
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One piece of the memory a GPU holds: its name, GiB per GPU, and the arithmetic in words."""
+
+    name: str
+    gib: float
+    formula: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sizing:
+    """How much memory each of `gpus` GPUs needs.
+
+    `parts` are GiB per GPU and sum to `per_gpu_gib`, margin included; a part that is zero is left
+    out. `limit_fraction` is the share of a card's usable memory that may be filled, `basis` says
+    which input was used, `confidence` is measured, good, fair or weak.
+    """
+
+    gpus: int
+    parts: tuple[Part, ...]
+    limit_fraction: float
+    basis: str
+    confidence: str
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def per_gpu_gib(self) -> float:
+        """GiB per GPU, margin included."""
+        return sum(part.gib for part in self.parts)
+
+    @property
+    def total_gib(self) -> float:
+        """GiB over all GPUs, margin included."""
+        return self.per_gpu_gib * self.gpus
+
+    @property
+    def needed_gib(self) -> float:
+        """GiB per GPU that the job is expected to use: everything but the margin."""
+        return sum(part.gib for part in self.parts if part.name != "margin")
+
+    def fits(self, usable_gib: float) -> bool:
+        """Whether a card of which a process can really allocate `usable_gib` is large enough."""
+        return self.per_gpu_gib <= self.limit_fraction * usable_gib

@@ -1,0 +1,86 @@
+"""How a field says what is wrong with its value, before anybody knows where the value stands.
+
+A validator sees a value, never its place in the file. It raises a complaint: the words around the
+field's name, which `problems` fills in once the place is known. Every complaint travels through
+pydantic as one custom error type, so no wording of pydantic's is ever left to show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from pydantic_core import PydanticCustomError
+
+from gputier import errors
+
+TYPE = "gputier"
+Place = Literal["value", "key"]
+
+
+def complaint(
+    after: str,
+    hint: str = "",
+    *,
+    before: str = "",
+    place: Place = "value",
+    short: bool = False,
+    part: tuple[int, int] | None = None,
+) -> PydanticCustomError:
+    """The sentence `{before}{name of the field}{after}` and the way out.
+
+    `place` says where the caret goes, and `part` narrows it to (offset, length) within a text
+    value. `short` names the field loosely ("schedule of `tuner`"), for sentences in which it is not
+    the subject.
+    """
+    context: dict[str, Any] = {
+        "before": before,
+        "after": after,
+        "hint": hint,
+        "place": place,
+        "short": short,
+        "part": part,
+    }
+    return PydanticCustomError(TYPE, "{before}{after}", context)
+
+
+def unknown_field(key: object, known: Iterable[str], later: Iterable[str]) -> PydanticCustomError:
+    """A key that the schema does not have, or does not have yet."""
+    if key in later:
+        return complaint(
+            " is not read by this release; a field that nothing reads is refused, never ignored",
+            f"remove `{key}`",
+            place="key",
+        )
+    hint = errors.spelling_hint(str(key), known, otherwise=f"fields here: {listed(known)}")
+    return complaint("", hint, before="unknown field ", place="key")
+
+
+def shown(value: object) -> str:
+    """A value as a message may quote it: short, printable, and never the inside of a map."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    if isinstance(value, dict):
+        return "a map"
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return "a list"
+    text = str(value) if isinstance(value, (str, float)) else _whole_number_text(value)
+    text = "".join(c if c.isprintable() else "�" for c in text)
+    return f"`{text[:57]}…`" if len(text) > 60 else f"`{text}`"
+
+
+def _whole_number_text(value: object) -> str:
+    # str() of an int beyond 4,300 digits raises: Python guards against quadratic conversion.
+    if isinstance(value, int) and value.bit_length() > 200:
+        return f"a number of about {round(value.bit_length() * 0.30103):,} digits"
+    return str(value)
+
+
+def listed(words: Iterable[str], last: str = "and") -> str:
+    """`a, b and c`."""
+    items = list(words)
+    if len(items) < 2:
+        return "".join(items)
+    return f"{', '.join(items[:-1])} {last} {items[-1]}"

@@ -1,0 +1,321 @@
+"""The model a workload runs: what sizing turns into GPU memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, PrivateAttr
+
+from gputier.workload import fields
+from gputier.workload.base import Clash, Spec
+from gputier.workload.complaints import complaint, listed
+
+Precision = Literal[
+    "fp32", "bf16", "fp16", "fp8", "int8", "int4-gptq", "int4-awq", "nf4", "nf4-dq", "q4_0", "mxfp4",
+    "nvfp4",
+]  # fmt: skip
+KvPrecision = Literal["fp16", "fp8", "int8"]
+Method = Literal["full", "lora", "qlora"]
+Optimizer = Literal["adamw", "adamw-8bit", "paged-adamw-8bit", "lion", "sgd", "adafactor", "lomo"]
+State = Literal["mixed", "pure-16bit", "fp32"]
+Checkpointing = Literal["none", "selective", "full"]
+Sharding = Literal["none", "zero-1", "zero-2", "zero-3"]
+
+_PRECISION_NAMES = {
+    "float32": "fp32", "float16": "fp16", "half": "fp16", "bfloat16": "bf16", "float8": "fp8",
+    "gptq": "int4-gptq", "awq": "int4-awq", "int4": "int4-awq", "4bit": "nf4", "q4-0": "q4_0",
+    "fp4": "nvfp4", "8bit": "int8",
+}  # fmt: skip
+_KV_NAMES = {"bf16": "fp16", "bfloat16": "fp16", "float16": "fp16", "float8": "fp8"}
+_SHARDING_NAMES = {
+    "fsdp": "zero-3", "zero1": "zero-1", "zero2": "zero-2", "zero3": "zero-3", "ddp": "none",
+}  # fmt: skip
+_OPTIMIZER_NAMES = {"adam": "adamw", "adamw8bit": "adamw-8bit", "8bit-adam": "adamw-8bit"}
+_METHOD_NAMES = {"sft": "full", "pretraining": "full"}
+
+
+_SOURCES = ("name", "config", "weights_index", "parameters")
+
+
+class Architecture(Spec):
+    """The shape of a transformer; each figure given here wins over what name or config says."""
+
+    layers: Annotated[int, fields.whole(1, 1000)] | None = Field(
+        None, description="Transformer layers (blocks)."
+    )
+    hidden_size: Annotated[int, fields.whole(1, 1_000_000)] | None = Field(
+        None, description="Width of the residual stream."
+    )
+    attention_heads: Annotated[int, fields.whole(1, 10_000)] | None = Field(
+        None, description="Query heads of each attention layer."
+    )
+    kv_heads: Annotated[int, fields.whole(1, 10_000)] | None = Field(
+        None,
+        description="Key and value heads; fewer than `attention_heads` with grouped-query"
+        " attention. Default: as many as `attention_heads`.",
+    )
+    head_size: Annotated[int, fields.whole(1, 100_000)] | None = Field(
+        None, description="Width of one head. Default: `hidden_size` / `attention_heads`."
+    )
+    ffn_size: Annotated[int, fields.whole(1, 10_000_000)] | None = Field(
+        None, description="Inner width of the feed-forward layer (`intermediate_size`)."
+    )
+    vocabulary_size: Annotated[int, fields.whole(1, 10_000_000)] | None = Field(
+        None, description="Tokens in the vocabulary; it decides the size of the logits."
+    )
+    gated_ffn: fields.Truth | None = Field(
+        None, description="Whether the feed-forward layer is gated (SwiGLU: three matrices, not two)."
+    )
+
+    def cross_checks(self) -> Iterator[Clash]:
+        if self.kv_heads and self.attention_heads and self.kv_heads > self.attention_heads:
+            yield Clash(
+                ("kv_heads",),
+                complaint(
+                    f" is {self.kv_heads}, more than the {self.attention_heads} attention heads",
+                    "were `kv_heads` and `attention_heads` swapped?",
+                ),
+                ("kv_heads", "attention_heads"),
+            )
+
+
+class Training(Spec):
+    """How a model is trained. Absent means that the model is served."""
+
+    method: Annotated[Method, fields.choice(Method, _METHOD_NAMES)] = Field(
+        "full",
+        description="`full` trains every weight, `lora` small adapters beside 16-bit weights,"
+        " `qlora` adapters beside 4-bit weights. The default is the one that needs most memory.",
+    )
+    optimizer: Annotated[Optimizer, fields.choice(Optimizer, _OPTIMIZER_NAMES)] = Field(
+        "adamw", description="The optimizer; it decides the bytes of state per parameter."
+    )
+    state: Annotated[State, fields.choice(State)] = Field(
+        "mixed",
+        description="Precision of weights and optimizer state: `mixed` keeps an FP32 master copy,"
+        " `pure-16bit` none, `fp32` everything in FP32.",
+    )
+    batch_per_gpu: Annotated[int, fields.whole(1, 100_000)] = Field(
+        1, description="Sequences a GPU works on at once (micro-batch, without accumulation)."
+    )
+    gradient_checkpointing: Annotated[Checkpointing, fields.choice(Checkpointing)] = Field(
+        "none",
+        description="What is computed again in the backward pass instead of kept. The default keeps"
+        " everything and needs most memory.",
+    )
+    sharding: Annotated[Sharding, fields.choice(Sharding, _SHARDING_NAMES)] = Field(
+        "none",
+        description="What several GPUs share: `none` (DDP) nothing, `zero-1` the optimizer state,"
+        " `zero-2` also gradients, `zero-3` (what FSDP does) also weights. Unset, it is `zero-3`"
+        " for `method: full` and `none` for adapters.",
+    )
+    lora_rank: Annotated[int, fields.whole(1, 4096)] = Field(
+        16, description="Rank of the adapters (`lora` and `qlora`)."
+    )
+    lora_targets: Annotated[
+        tuple[
+            Annotated[
+                str,
+                fields.text(r"[A-Za-z0-9_.\-]+", "a module's name such as q, v or q_proj, or all-linear"),
+            ],
+            ...,
+        ],
+        fields.several("module"),
+        fields.Once,
+    ] = Field(
+        ("all-linear",),
+        description="Modules that get adapters (`lora` and `qlora`): q k v o gate up down, attn, mlp,"
+        " the modules' own names, or all-linear.",
+    )
+    fused_loss: fields.Truth = Field(
+        False,
+        description="Whether the loss is fused or chunked, so that the logits of a whole batch never"
+        " exist at once.",
+    )
+    optimizer_in_backward: fields.Truth = Field(
+        False, description="Whether the optimizer steps inside the backward pass, freeing gradients."
+    )
+    offload: fields.Truth = Field(
+        False, description="Whether optimizer state and weights may live in host memory."
+    )
+
+    @classmethod
+    def prepared(cls, data: dict[str, Any]) -> dict[str, Any]:
+        if data.get("sharding") is None and data.get("method", "full") == "full":
+            return {**data, "sharding": "zero-3"}
+        return data
+
+    def cross_checks(self) -> Iterator[Clash]:
+        if self.method == "full":
+            for name in ("lora_rank", "lora_targets"):
+                if name in self.model_fields_set:
+                    yield Clash(
+                        (name,),
+                        complaint(
+                            " is for `method: lora` and `method: qlora`; this trains every weight",
+                            f"remove `{name}`, or set `method`",
+                            place="key",
+                        ),
+                        (name, "method"),
+                    )
+
+
+class Image(Spec):
+    """What an image or video model makes at once."""
+
+    resolution: Annotated[
+        str, fields.text(r"[1-9][0-9]{1,4}x[1-9][0-9]{1,4}", "width x height in pixels such as 1024x1024")
+    ] = Field("1024x1024", description="Width x height in pixels; one number means a square.")
+    frames: Annotated[int, fields.whole(1, 100_000)] = Field(
+        1, description="Frames made together (1 for a still image)."
+    )
+    batch: Annotated[int, fields.whole(1, 10_000)] = Field(1, description="Images made together.")
+
+    @classmethod
+    def prepared(cls, data: dict[str, Any]) -> dict[str, Any]:
+        side = data.get("resolution")
+        if isinstance(side, int) and not isinstance(side, bool) and 10 <= side < 100_000:
+            return {**data, "resolution": f"{side}x{side}"}
+        return data
+
+    @property
+    def pixels(self) -> int:
+        """Pixels of one frame."""
+        width, height = self.resolution.split("x")
+        return int(width) * int(height)
+
+
+class Model(Spec):
+    """The model, by one of `name`, `config`, `weights_index` or `parameters`."""
+
+    name: Annotated[
+        str, fields.text(r"[A-Za-z0-9][A-Za-z0-9 ._:/+\-]*", "a model's name such as llama-3.1-8b")
+    ] | None = Field(None, description="A model of the built-in table, such as `llama-3.1-8b`.")
+    config: Annotated[str, fields.text(r"[^\x00-\x1f]+", "the path of a config.json", 1000)] | None = (
+        Field(
+            None,
+            description="Path of the model's own `config.json`, from the folder of the file that"
+            " names it.",
+        )
+    )
+    weights_index: (
+        Annotated[str, fields.text(r"[^\x00-\x1f]+", "the path of a safetensors index", 1000)] | None
+    ) = Field(
+        None,
+        description="Path of the model's `model.safetensors.index.json`, from the folder of the file"
+        " that names it; it gives the exact size of the weights.",
+    )
+    parameters: fields.Parameters | None = Field(
+        None, description="How many parameters: `7B`, `350M`. The roughest of the four inputs."
+    )
+    active_parameters: fields.Parameters | None = Field(
+        None, description="Parameters used per token, for a mixture of experts. Default: all."
+    )
+    precision: Annotated[Precision, fields.choice(Precision, _PRECISION_NAMES)] | None = Field(
+        None,
+        description="Number format of the weights. Default: what `config` says, else bf16.",
+    )
+    context_tokens: Annotated[int, fields.whole(1, 100_000_000)] | None = Field(
+        None,
+        description="Tokens of one sequence, prompt and answer together. Default: the model's own"
+        " maximum, because a serving engine takes that.",
+    )
+    concurrent_sequences: Annotated[int, fields.whole(1, 1_000_000)] = Field(
+        1, description="Sequences served at once; each has its own KV cache."
+    )
+    measured_gib: fields.MeasuredGib | None = Field(
+        None,
+        description="Your own measured peak per GPU in GiB. It wins over every formula; a margin is"
+        " still kept.",
+    )
+    kv_precision: Annotated[KvPrecision, fields.choice(KvPrecision, _KV_NAMES)] | None = Field(None, description="Number format of the KV cache. Default: fp16 (bf16 is as large).")
+    seats: Annotated[int, fields.whole(1, 10_000)] | None = Field(
+        None, description="Virtual desktops that share the machine (purpose vdi)."
+    )
+    architecture: Architecture | None = Field(
+        None, description="The model's shape, where name and config do not give it or are wrong."
+    )
+    training: Training | None = Field(
+        None, description="How the model is trained. Absent: it is served."
+    )
+    image: Image | None = Field(
+        None, description="What an image or video model makes; needs `name`."
+    )
+
+    _directory: str | None = PrivateAttr(default=None)
+
+    def model_post_init(self, context: Any, /) -> None:
+        if isinstance(context, dict):
+            self._directory = context.get("directory")  # pyright: ignore[reportUnknownMemberType]
+
+    @property
+    def config_path(self) -> Path | None:
+        """`config` as a path that can be opened: from the declaring file's folder."""
+        return self._located(self.config)
+
+    @property
+    def weights_index_path(self) -> Path | None:
+        """`weights_index` as a path that can be opened: from the declaring file's folder."""
+        return self._located(self.weights_index)
+
+    def _located(self, path: str | None) -> Path | None:
+        return None if path is None else Path(self._directory or ".") / path
+
+    def cross_checks(self) -> Iterator[Clash]:
+        given = [name for name in _SOURCES if getattr(self, name) is not None]
+        if len(given) > 1:
+            yield Clash(
+                (),
+                complaint(
+                    f" is given {len(given)} times, by {listed(f'`{name}`' for name in given)}",
+                    f"keep one; `architecture` may correct single figures of `{given[0]}`",
+                    place="key",
+                ),
+                _SOURCES,
+            )
+        if not given and self.measured_gib is None:
+            yield from self._without_source()
+        if self.active_parameters and self.parameters and self.active_parameters > self.parameters:
+            yield Clash(
+                ("active_parameters",),
+                complaint(
+                    f" is {self.active_parameters:,}, more than all {self.parameters:,} `parameters`"
+                ),
+                ("active_parameters", "parameters"),
+            )
+        if self.image and self.name is None and self.measured_gib is None:
+            yield Clash(
+                ("image",),
+                complaint(
+                    " needs the model's `name`: no formula in parameters alone sizes an image model",
+                    "set `model.name`, or your own `model.measured_gib`",
+                    place="key",
+                ),
+                ("image", "name", "measured_gib"),
+            )
+
+    def _without_source(self) -> Iterator[Clash]:
+        shape = self.architecture
+        if shape is None and self.seats is None:
+            yield Clash(
+                (),
+                complaint(
+                    " says nothing that can be sized",
+                    "give one of `name`, `config`, `weights_index` or `parameters`; or your own"
+                    " `measured_gib` per GPU",
+                    place="key",
+                ),
+                (*_SOURCES, "measured_gib", "architecture", "seats"),
+            )
+        elif shape is not None and (shape.layers is None or shape.hidden_size is None):
+            yield Clash(
+                ("architecture",),
+                complaint(
+                    " needs at least `layers` and `hidden_size` where nothing else names the model",
+                    "or give one of `name`, `config`, `weights_index` or `parameters`",
+                    place="key",
+                ),
+                (*_SOURCES, "measured_gib", "architecture"),
+            )

@@ -1,0 +1,320 @@
+"""The schema of a workload: everything this release reads of what a user declares.
+
+Field names are public. `digest` names a workload's meaning for the lock: equal for equal meaning,
+whatever the order, spelling or spelt-out defaults of the file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field
+
+from gputier.workload import fields
+from gputier.workload.base import Clash, Spec
+from gputier.workload.complaints import complaint, listed, shown
+from gputier.workload.machine import Cpu, Disk, Gpu, GpuName, Network
+from gputier.workload.ml import Architecture, Image, Model, Training
+from gputier.workload.running import (
+    Budget,
+    Capacity,
+    CapacityChoice,
+    Scale,
+    ScheduleEntry,
+    Zone,
+    spelt_out,
+)
+
+__all__ = [
+    "Architecture",
+    "Budget",
+    "CapacityChoice",
+    "Cpu",
+    "Defaults",
+    "Discount",
+    "Disk",
+    "Gpu",
+    "GpuName",
+    "Image",
+    "Model",
+    "Network",
+    "Scale",
+    "ScheduleEntry",
+    "Training",
+    "Workload",
+    "digest",
+]
+
+Tier = Literal["entry", "mid", "high-end"]
+Purpose = Literal[
+    "development", "inference", "fine-tuning", "training", "rendering", "hpc", "vdi"
+]  # fmt: skip
+Cloud = Literal["aws", "gcp", "azure", "alibaba", "tencent"]
+Fabric = Literal["any", "efa", "gpudirect-tcpx", "gpudirect-tcpxo", "roce", "infiniband", "none"]
+Prefer = Literal["price", "value", "speed"]
+
+DEFAULT_CLOUDS = ("aws", "gcp")
+"""The clouds of a workload that names none."""
+
+_TIER_NAMES = {"low": "entry", "small": "entry", "medium": "mid", "middle": "mid", "high": "high-end",
+               "large": "high-end", "highend": "high-end"}  # fmt: skip
+_PURPOSE_NAMES = {"serving": "inference", "dev": "development", "finetuning": "fine-tuning",
+                  "finetune": "fine-tuning", "train": "training", "render": "rendering",
+                  "simulation": "hpc", "desktop": "vdi"}  # fmt: skip
+_CLOUD_NAMES = {"amazon": "aws", "google": "gcp", "gce": "gcp", "google-cloud": "gcp",
+                "microsoft": "azure", "aliyun": "alibaba", "alicloud": "alibaba",
+                "tencentcloud": "tencent"}  # fmt: skip
+_FABRIC_NAMES = {"tcpx": "gpudirect-tcpx", "tcpxo": "gpudirect-tcpxo", "ib": "infiniband",
+                 "rocev2": "roce", "rdma": "any"}  # fmt: skip
+_PREFER_NAMES = {"cost": "price", "cheap": "price", "performance": "speed", "fast": "speed"}
+
+CloudName = Annotated[Cloud, fields.choice(Cloud, _CLOUD_NAMES)]
+Clouds = Annotated[tuple[CloudName, ...], fields.several("cloud"), fields.Once]
+RegionName = Annotated[
+    str, fields.text(r"[a-z][a-z0-9\-]*", "a region's name such as us-east-1 or us-central1", 40)
+]
+
+
+def _region_map(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {k: v for k, v in value.items() if v is not None}  # pyright: ignore[reportUnknownVariableType]
+    raise complaint(
+        f" must be a map from cloud to regions, not {shown(value)}", "such as {aws: [us-east-1]}"
+    )
+
+
+Regions = Annotated[
+    Mapping[
+        CloudName, Annotated[tuple[RegionName, ...], fields.several("region"), fields.Once]
+    ],
+    BeforeValidator(_region_map),
+    fields.Frozen,
+]
+Zones = Annotated[tuple[Zone, ...], fields.several("zone"), fields.Once]
+PreferName = Annotated[Prefer, fields.choice(Prefer, _PREFER_NAMES)]
+
+_ON_DEMAND = (CapacityChoice(use="on_demand"),)
+
+
+def _as_entries(value: object) -> object:
+    return (value,) if isinstance(value, dict) else value
+
+
+class Workload(Spec):
+    """One GPU job or service, as declared. Silence leaves a choice to gputier.
+
+    From Python, `Workload(gpu={"count": 1})` takes what a file takes and raises
+    `gputier.errors.InvalidInput` with every problem at once.
+    """
+
+    LATER: ClassVar[frozenset[str]] = frozenset(
+        {"software", "validation", "identity", "rollout", "tags", "was"}
+    )
+
+    tier: Annotated[Tier, fields.choice(Tier, _TIER_NAMES)] | None = Field(
+        None,
+        description="A set of floors to start from: entry, mid or high-end. Default: only what is"
+        " declared counts.",
+    )
+    purpose: Annotated[Purpose, fields.choice(Purpose, _PURPOSE_NAMES)] | None = Field(
+        None,
+        description="What the machines are for; it adds floors and decides what `prefer: value` counts."
+        " Default: with `model.training` fine-tuning, with another `model` inference, else none.",
+    )
+    model: Model | None = Field(None, description="The model to run, which decides the GPU memory.")
+    gpu: Gpu = Field(Gpu(), description="What the GPUs of a machine must be.")
+    cpu: Cpu = Field(Cpu(), description="What the processor must be.")
+    memory: fields.MemoryGib | None = Field(
+        None, description="Host memory of each machine: `64GiB`."
+    )
+    nodes: Annotated[int, fields.whole(1, 1000)] | None = Field(
+        None, description="Machines. Default: 1, or for training as many as the need asks."
+    )
+    disk: Disk = Field(Disk(), description="Storage of each machine.")
+    network: Network = Field(Network(), description="Network of each machine.")
+    fabric: Annotated[Fabric, fields.choice(Fabric, _FABRIC_NAMES)] | None = Field(
+        None,
+        description="The RDMA fabric between machines: any, one by name, or none (not even where the"
+        " tier asks for it). Default: what the tier says.",
+    )
+    clouds: Clouds | None = Field(None, description="Clouds that will do. Default: aws and gcp.")
+    regions: Regions | None = Field(
+        None,
+        description="Regions that will do, per cloud: `{aws: [us-east-1]}`. Default: `aws:region` and"
+        " `gcp:region` of the stack, else every commercial region.",
+    )
+    zones: Zones | None = Field(
+        None, description="Zones that will do, by name or id (us-east-1a, use1-az4). Default: any."
+    )
+    capacity: Capacity = Field(
+        _ON_DEMAND,
+        description="How machines are bought: on_demand, spot, reservation, capacity_block or"
+        " flex_start; or a map with `use` and more; or a list of these in the order to try.",
+    )
+    max_usd_per_hour: fields.UsdPerHour | None = Field(
+        None, description="Ceiling per machine and hour: `$2.50/h`."
+    )
+    prefer: PreferName = Field(
+        "price",
+        description="What ranks the machines that fit: price (cheapest), value (most work per dollar),"
+        " speed (most work).",
+    )
+    hours_per_month: Annotated[float, fields.ranged(1, 744, "hours")] | None = Field(
+        None, description="Hours a machine runs in a month. Default: from `schedule`, else 730."
+    )
+    scale: Scale = Field(Scale(), description="How many machines may run. Default: always `nodes`.")
+    schedule: Annotated[
+        tuple[ScheduleEntry, ...], fields.several("time", 20), BeforeValidator(_as_entries)
+    ] = Field((), description="When machines run. Default: always.")
+    budget: Budget | None = Field(None, description="What the workload may cost in a month.")
+
+    @classmethod
+    def prepared(cls, data: dict[str, Any]) -> dict[str, Any]:
+        model = data.get("model")
+        if data.get("purpose") is None and isinstance(model, (Mapping, Model)):
+            trains: object = (
+                model.training if isinstance(model, Model) else model.get("training")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+            )
+            return {**data, "purpose": "inference" if trains is None else "fine-tuning"}
+        return data
+
+    def cross_checks(self) -> Iterator[Clash]:
+        yield from self._counts()
+        yield from self._places()
+        yield from self._purposes()
+
+    def _counts(self) -> Iterator[Clash]:
+        low, high = self.scale.min, self.scale.max
+        if self.nodes is not None and high is not None and self.nodes > high:
+            yield Clash(
+                ("scale", "max"),
+                complaint(f" is {high}, fewer than the {self.nodes} `nodes`"),
+                ("nodes", "scale"),
+            )
+        if self.nodes is not None and low is not None and self.nodes < low:
+            yield Clash(
+                ("scale", "min"),
+                complaint(f" is {low}, more than `nodes`, which is {self.nodes}"),
+                ("nodes", "scale"),
+            )
+        needed = self.nodes or low or 1
+        for place, choice in enumerate(self.capacity):
+            if choice.count is not None and choice.count < needed:
+                yield Clash(
+                    ("capacity", place, "count"),
+                    complaint(f" is {choice.count}, and the workload needs {needed} machines"),
+                    ("nodes", "scale", "capacity"),
+                )
+
+    def _places(self) -> Iterator[Clash]:
+        clouds = self.clouds or DEFAULT_CLOUDS
+        for cloud in self.regions or {}:
+            if cloud not in clouds:
+                named = f"`clouds` is {listed(clouds)}" if self.clouds else "the default is aws and gcp"
+                yield Clash(
+                    ("regions", cloud),
+                    complaint(
+                        f" names regions of a cloud the workload does not use: {named}",
+                        f"add {cloud} to `clouds`, or remove it from `regions`",
+                        place="key",
+                    ),
+                    ("clouds", "regions"),
+                )
+
+    def _purposes(self) -> Iterator[Clash]:
+        model = self.model
+        if model is not None and model.training is not None and self.purpose not in (
+            "training", "fine-tuning", "development", "hpc", None,
+        ):  # fmt: skip
+            yield Clash(
+                ("model", "training"),
+                complaint(
+                    f" does not go with `purpose: {self.purpose}`",
+                    "remove `training`, or set `purpose` to fine-tuning or training",
+                    place="key",
+                ),
+                ("purpose", "model"),
+            )
+        if model is not None and model.seats is not None and self.purpose != "vdi":
+            yield Clash(
+                ("model", "seats"),
+                complaint(
+                    " counts virtual desktops", "set `purpose: vdi`, or remove `seats`", place="key"
+                ),
+                ("purpose", "model"),
+            )
+
+
+class Defaults(Spec):
+    """What each workload takes where it is silent itself."""
+
+    clouds: Clouds | None = Field(None, description="As `clouds` of a workload.")
+    regions: Regions | None = Field(
+        None, description="As `regions` of a workload, filled in cloud by cloud."
+    )
+    zones: Zones | None = Field(None, description="As `zones` of a workload.")
+    capacity: Capacity | None = Field(None, description="As `capacity` of a workload.")
+    prefer: PreferName | None = Field(None, description="As `prefer` of a workload.")
+
+
+class Discount(Spec):
+    """A reduction you have negotiated or committed to; it counts in the choice and in the cost."""
+
+    cloud: CloudName = Field(description="The cloud that grants it.")
+    families: Annotated[
+        tuple[
+            Annotated[str, fields.text(r"[A-Za-z0-9][A-Za-z0-9_\-]*", "a family such as p5", 40)], ...
+        ],
+        fields.several("family"),
+        fields.Once,
+    ] = Field(description="Instance families it is for: `[p5, p5e]`.")
+    percent: Annotated[float, fields.ranged(0.01, 99.99, "a percentage")] = Field(
+        description="Reduction of the on-demand price, more than 0 and less than 100."
+    )
+    reason: Annotated[str, fields.text(r"(?s).*\S.*", "a few words")] = Field(
+        description="Why it applies, shown beside the price: `3-year savings plan`."
+    )
+
+
+def digest(
+    workload: Workload, environment: str = "dev", discounts: Sequence[Discount] = ()
+) -> str:
+    """16 hex digits of SHA-256 over what was declared; equal for equal meaning.
+
+    Defaults are left out, so that a release that adds fields keeps every digest. Lists whose order
+    means nothing are sorted; `capacity` keeps its order, which is the order tried.
+    """
+    told = {
+        "environment": environment,
+        "discounts": sorted((_meaning(d) for d in discounts), key=_canonical),
+        "workload": _meaning(workload),
+    }
+    return hashlib.sha256(_canonical(told).encode()).hexdigest()[:16]
+
+
+def _canonical(value: object) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+
+
+def _meaning(value: object) -> Any:
+    if isinstance(value, Spec):
+        kind = type(value)
+        return {
+            name: _meaning(here)
+            for name, field in kind.model_fields.items()
+            if (here := getattr(value, name)) != field.default
+        }
+    if isinstance(value, Mapping):
+        items: Mapping[str, object] = value
+        return {key: _meaning(item) for key, item in items.items()}
+    if isinstance(value, tuple):
+        each: tuple[object, ...] = value
+        plain = [_meaning(item) for item in each]
+        ordered = any(isinstance(item, CapacityChoice) for item in each)
+        return plain if ordered else sorted(plain, key=_canonical)
+    if isinstance(value, float) and not isinstance(value, bool) and value.is_integer():
+        return int(value)
+    return float(f"{value:.12g}") if isinstance(value, float) else value

@@ -1,0 +1,252 @@
+"""How the machines of a workload are bought and run: capacity, scale, schedule, budget."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from gputier.workload import fields, schedule
+from gputier.workload.base import Clash, Spec
+from gputier.workload.complaints import complaint, shown
+from gputier.workload.foreign import other_accelerator
+
+Use = Literal["on_demand", "spot", "reservation", "capacity_block", "flex_start"]
+Metric = Literal["gpu_utilization"]
+Action = Literal["none", "scale-to-zero"]
+
+_USE_NAMES = {
+    "ondemand": "on_demand", "preemptible": "spot", "reserved": "reservation", "odcr": "reservation",
+    "block": "capacity_block", "dws": "flex_start", "cbml": "capacity_block",
+}  # fmt: skip
+_ACTION_NAMES = {"stop": "scale-to-zero", "zero": "scale-to-zero", "alert": "none"}
+_FIXED = ("reservation", "capacity_block")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([Tt ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?([Zz]|[+-]\d{2}:?\d{2})?)?")
+
+
+def _moment(value: object) -> str:
+    """A date or time as UTC text; a time without an offset is UTC."""
+    if isinstance(value, (datetime.date, datetime.datetime)):
+        value = value.isoformat()
+    if isinstance(value, str) and _DATE.fullmatch(value):
+        try:
+            when = datetime.datetime.fromisoformat(value.replace(" ", "T").upper())
+        except ValueError:
+            when = None
+        if when is not None and 2000 <= when.year < 2200:
+            utc = when.replace(tzinfo=when.tzinfo or datetime.UTC).astimezone(datetime.UTC)
+            return utc.strftime("%Y-%m-%dT%H:%M:%SZ")
+    raise complaint(
+        f" must be a date or a time such as 2026-11-01 or 2026-11-01T11:30:00Z, not {shown(value)}"
+    )
+
+
+_is_type_name = fields.is_text(
+    r"[A-Za-z0-9][A-Za-z0-9._\-]*", "an instance type such as p5.48xlarge", 80
+)
+
+
+def _instance_type(value: object) -> str:
+    if isinstance(value, str) and (what := other_accelerator(value)):
+        raise complaint(
+            f" is {shown(value)}, {what}: gputier is for NVIDIA GPUs",
+            "see `gputier catalog` for the instance types there are",
+        )
+    return _is_type_name(value)
+
+
+Moment = Annotated[str, BeforeValidator(_moment)]
+Zone = Annotated[
+    str, fields.text(r"[a-z0-9][a-z0-9\-]*", "a zone's name or id such as us-east-1a or use1-az4", 40)
+]
+
+
+class CapacityChoice(Spec):
+    """One way to buy machines."""
+
+    use: Annotated[Use, fields.choice(Use, _USE_NAMES)] = Field(
+        description="on_demand, spot (cheap, may be taken away), reservation or capacity_block (already"
+        " yours: the type, zone and count are fixed), flex_start (queued, runs for a limited time)."
+    )
+    id: Annotated[str, fields.text(r"[A-Za-z0-9][A-Za-z0-9._:/\-]*", "a reservation's id or name")] | None = (
+        Field(None, description="Id or name of the reservation or capacity block.")
+    )
+    instance_type: Annotated[str, BeforeValidator(_instance_type)] | None = Field(
+        None,
+        description="Only this instance type. Needed for reservation and capacity_block. Naming a type"
+        " also admits one that is not offered to everybody.",
+    )
+    zone: Zone | None = Field(
+        None,
+        description="Only this zone, by name or id. Needed for reservation and capacity_block.",
+    )
+    count: Annotated[int, fields.whole(1, 1000)] | None = Field(
+        None, description="Machines the reservation or block holds. Default: `nodes`."
+    )
+    start: Moment | None = Field(
+        None, description="When the block or reservation begins, such as 2026-11-01T11:30:00Z."
+    )
+    end: Moment | None = Field(None, description="When the block or reservation ends.")
+    max_usd_per_hour: fields.UsdPerHour | None = Field(
+        None, description="Ceiling per machine for this choice: `$2.50/h`."
+    )
+    on_demand_base: Annotated[int, fields.whole(0, 1000)] | None = Field(
+        None, description="Machines that stay on demand under a spot fleet. Default: none."
+    )
+
+    def cross_checks(self) -> Iterator[Clash]:
+        if self.use in _FIXED:
+            for name in ("instance_type", "zone"):
+                if getattr(self, name) is None:
+                    yield Clash(
+                        (),
+                        complaint(
+                            f" is a {self.use}, which is for one machine type in one zone: `{name}` is"
+                            " missing",
+                            f"write it as a map: {{use: {self.use}, instance_type: p5.48xlarge, zone:"
+                            " use1-az4, count: 4}",
+                        ),
+                        ("use", name),
+                    )
+        else:
+            for name in ("id", "count", "start", "end"):
+                if getattr(self, name) is not None:
+                    yield self._misplaced(name, "reservation and capacity_block")
+        if self.on_demand_base is not None and self.use != "spot":
+            yield self._misplaced("on_demand_base", "spot")
+        if self.start and self.end and self.start >= self.end:
+            yield Clash(
+                ("end",),
+                complaint(f" ({self.end}) is not after `start` ({self.start})"),
+                ("start", "end"),
+            )
+
+    def _misplaced(self, name: str, uses: str) -> Clash:
+        return Clash(
+            (name,),
+            complaint(
+                f" is for {uses}, and this is {self.use}", f"remove `{name}`", place="key"
+            ),
+            ("use", name),
+        )
+
+
+def spelt_out(value: Any) -> Any:
+    """`spot`, a map, or a list of either, as a list of maps."""
+    items: list[Any] = list(value) if isinstance(value, (list, tuple)) else [value]
+    return [{"use": item} if isinstance(item, str) else item for item in items]
+
+
+def _each_once(choices: tuple[CapacityChoice, ...]) -> tuple[CapacityChoice, ...]:
+    for place, one in enumerate(choices):
+        if one in choices[:place]:
+            raise complaint(
+                f" lists the same `{one.use}` twice; the order is the order tried", "keep one of them"
+            )
+    return choices
+
+
+Capacity = Annotated[
+    tuple[CapacityChoice, ...],
+    fields.several("way to buy", 10),
+    BeforeValidator(spelt_out),
+    AfterValidator(_each_once),
+]
+
+
+def _metric(value: object) -> str:
+    if value == "gpu_utilization":
+        return "gpu_utilization"
+    raise complaint(
+        f" must be gpu_utilization, not {shown(value)}: a fleet cannot be scaled by anything else yet"
+    )
+
+
+class Scale(Spec):
+    """How many machines may run."""
+
+    min: Annotated[int, fields.whole(0, 1000)] | None = Field(
+        None, description="At least this many machines; 0 lets the fleet be empty. Default: `nodes`."
+    )
+    max: Annotated[int, fields.whole(1, 1000)] | None = Field(
+        None, description="At most this many machines. Default: as many as `min`."
+    )
+    metric: Annotated[Metric, BeforeValidator(_metric)] = Field(
+        "gpu_utilization", description="What the fleet grows and shrinks by: gpu_utilization."
+    )
+    target: Annotated[int, fields.whole(1, 100, "a percentage")] = Field(
+        70, description="Percentage of `metric` that the fleet is kept at."
+    )
+
+    def cross_checks(self) -> Iterator[Clash]:
+        if self.min is not None and self.max is not None and self.min > self.max:
+            yield Clash(
+                ("min",),
+                complaint(f" is {self.min}, more than `max`, which is {self.max}"),
+                ("min", "max"),
+            )
+        for name in ("metric", "target"):
+            if self.max is None and name in self.model_fields_set:
+                yield Clash(
+                    (name,),
+                    complaint(
+                        " has no effect without `scale.max`", "set `max`, or remove it", place="key"
+                    ),
+                    (name, "max"),
+                )
+
+
+class ScheduleEntry(Spec):
+    """A recurring time in which the machines run."""
+
+    start: Annotated[str, BeforeValidator(schedule.checked_cron)] = Field(
+        description='When machines start, as five cron fields: `"0 20 * * mon-fri"` is 20:00 on'
+        " weekdays."
+    )
+    stop: Annotated[str, BeforeValidator(schedule.checked_cron)] = Field(
+        description="When they stop, written in the same way."
+    )
+    timezone: Annotated[str, BeforeValidator(schedule.checked_timezone)] = Field(
+        "UTC", description="IANA time zone of both, such as Europe/Berlin."
+    )
+
+    def cross_checks(self) -> Iterator[Clash]:
+        if moment := schedule.same_minute(self.start, self.stop):
+            yield Clash(
+                ("stop",),
+                complaint(
+                    f" falls on the same minute as `start` ({moment:%A %H:%M}), so nobody can tell"
+                    " whether machines should run",
+                    "move one of them, or leave the schedule out for machines that always run",
+                ),
+                ("start", "stop"),
+            )
+
+
+def _alone_as_list(value: object) -> object:
+    return (value,) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _sorted(values: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(sorted(set(values)))
+
+
+class Budget(Spec):
+    """What a workload may cost in a month, and who hears of it."""
+
+    usd_per_month: fields.UsdPerMonth = Field(description="The amount: `$500/month`, or 500.")
+    alerts: Annotated[
+        tuple[Annotated[int, fields.whole(1, 1000, "a percentage")], ...],
+        fields.several("percentage", 10),
+        BeforeValidator(_alone_as_list),
+        AfterValidator(_sorted),
+    ] = Field((50, 80, 100), description="Percentages of the amount at which an alert goes out.")
+    action: Annotated[Action, fields.choice(Action, _ACTION_NAMES)] = Field(
+        "none", description="What happens at 100 %: none (alerts only), or scale-to-zero."
+    )
+    billing_account: (
+        Annotated[str, fields.text(r"[A-Za-z0-9][A-Za-z0-9\-]*", "a billing account's id")] | None
+    ) = Field(None, description="Google Cloud billing account that the budget is set on.")
