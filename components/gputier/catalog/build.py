@@ -1,23 +1,16 @@
-"""Tables → records: one function per kind of row."""
+"""Tables → records of GPUs and instance types."""
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
 from functools import partial
 from typing import NamedTuple
 
 from gputier.catalog.records import (
-    CLOUDS,
     GENERATIONS,
-    PURCHASES,
     Gpu,
-    HostMachine,
     InstanceType,
-    ItemPrice,
-    Price,
-    SpotAdvice,
     ZoneCap,
 )
 from gputier.catalog.tables import Row, Table, records
@@ -26,7 +19,6 @@ from gputier.catalog.tables import Row, Table, records
 # up to this share of a card (22 of 24 GiB on L4 and A10G is the largest that was measured).
 USABLE_SHARE = 0.92
 
-_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _PROFILE = re.compile(r"(\S+) x(\d+)")
 _CONSUMER = ("RTX-4090", "RTX-5090")
 
@@ -302,131 +294,3 @@ def zone_caps(tables: tuple[Table, ...]) -> dict[str, tuple[ZoneCap, ...]]:
     for name, cap in records(tables, make):
         found[name] = (*found.get(name, ()), cap)
     return found
-
-
-def hosts(tables: tuple[Table, ...]) -> tuple[HostMachine, ...]:
-    def make(row: Row) -> HostMachine:
-        return HostMachine(
-            row.text("name"),
-            int(row.required("vcpus")),
-            row.required("memory_gib"),
-            row.text("source"),
-        )
-
-    return tuple(sorted(records(tables, make), key=lambda host: host.name))
-
-
-def advice(tables: tuple[Table, ...]) -> dict[tuple[str, str], SpotAdvice]:
-    def make(row: Row) -> SpotAdvice:
-        return SpotAdvice(
-            row.text("region"),
-            row.text("instance_type"),
-            row.required("savings_over_on_demand_pct"),
-            row.text("interruption_frequency"),
-            row.text("as_of"),
-            row.text("source"),
-        )
-
-    return {(one.region, one.instance_type): one for one in records(tables, make)}
-
-
-def items(tables: tuple[Table, ...]) -> dict[tuple[str, str], dict[str, ItemPrice]]:
-    def make(row: Row) -> ItemPrice:
-        return ItemPrice(
-            cloud=row.text("provider"),
-            item=row.text("item"),
-            region=row.text("region"),
-            usd=row.number("usd"),
-            unit=row.text("unit"),
-            source=row.text("source"),
-            as_of=row.text("as_of"),
-            status=row.text("status"),
-            borrowed=False,
-            note=row.text("note"),
-        )
-
-    found: dict[tuple[str, str], dict[str, ItemPrice]] = {}
-    for one in records(tables, make):
-        found.setdefault((one.cloud, one.item), {})[one.region] = one
-    return found
-
-
-class PriceIndex(NamedTuple):
-    """Price rows by (cloud, type, purchase), still as text: most are never asked for."""
-
-    regional: dict[tuple[str, str, str], list[list[str]]]
-    zonal: dict[tuple[str, str, str], list[list[str]]]
-    columns: dict[str, int]
-    newest: str  # the newest full date, YYYY-MM-DD
-
-
-def prices(tables: tuple[Table, ...]) -> PriceIndex:
-    columns = tables[0].columns
-    cloud, name, purchase, zone, as_of = (
-        columns[column] for column in ("provider", "instance_type", "purchase", "zone", "as_of")
-    )
-    regional: dict[tuple[str, str, str], list[list[str]]] = {}
-    zonal: dict[tuple[str, str, str], list[list[str]]] = {}
-    dates: set[str] = set()
-    for table in tables:
-        for row in table.rows:
-            index = zonal if row[zone] else regional
-            index.setdefault((row[cloud], row[name], row[purchase]), []).append(row)
-            dates.add(row[as_of])
-    for own in tables[1:]:  # a person's file is checked at once; ours is checked by the tests
-        for _ in records((own,), price):
-            pass
-    newest = max((date for date in dates if _DATE.fullmatch(date)), default="")
-    return PriceIndex(regional, zonal, columns, newest)
-
-
-def price(row: Row) -> Price:
-    usd = row.required("usd_per_hour")
-    if not 0 < usd < math.inf:
-        raise ValueError(f"usd_per_hour is {usd:g}; a price is more than 0, and unknown is no row")
-    cloud, purchase = row.text("provider"), row.text("purchase")
-    if cloud not in CLOUDS:
-        raise ValueError(f"provider is `{cloud}`, none of {', '.join(CLOUDS)}")
-    if purchase not in PURCHASES:
-        raise ValueError(f"purchase is `{purchase}`, none of {', '.join(PURCHASES)}")
-    return Price(
-        cloud=cloud,
-        region=row.text("region"),
-        instance_type=row.text("instance_type"),
-        purchase=purchase,
-        usd_per_hour=usd,
-        as_of=row.text("as_of"),
-        source=row.text("source"),
-        note=row.text("note"),
-        zone=row.text("zone"),
-    )
-
-
-class Offers(NamedTuple):
-    """Where types are seen: (cloud, type) → region → zones, and every zone by (cloud, region)."""
-
-    zones: dict[tuple[str, str], dict[str, tuple[str, ...]]]
-    region_zones: dict[tuple[str, str], frozenset[str]]
-
-
-def offerings(tables: tuple[Table, ...]) -> Offers:
-    """A row with an empty zone says that the type has left the region."""
-    columns = tables[0].columns
-    cloud, region, zone, name = (
-        columns[column] for column in ("provider", "region", "zone", "instance_type")
-    )
-    found: dict[tuple[str, str], dict[str, list[str]]] = {}
-    seen: dict[tuple[str, str], set[str]] = {}
-    for table in tables:
-        for row in table.rows:
-            if row[zone]:
-                by_region = found.setdefault((row[cloud], row[name]), {})
-                by_region.setdefault(row[region], []).append(row[zone])
-                seen.setdefault((row[cloud], row[region]), set()).add(row[zone])
-    return Offers(
-        {
-            key: {where: tuple(sorted(zones)) for where, zones in sorted(by_region.items())}
-            for key, by_region in found.items()
-        },
-        {key: frozenset(zones) for key, zones in seen.items()},
-    )

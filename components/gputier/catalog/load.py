@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from gputier.catalog import build, names
+from gputier.catalog import build, build_offers, names
 from gputier.catalog.records import (
     CLOUDS,
     Gpu,
@@ -53,12 +53,12 @@ class Catalog:
         self.types: Mapping[tuple[str, str], InstanceType] = MappingProxyType(
             {(one.cloud, one.name): one for rows in self._rows.values() for one in rows}
         )
-        self._price_rows = build.prices(tables["prices"])
+        self._price_rows = build_offers.prices(tables["prices"])
         self.as_of: str = self._price_rows.newest
-        self._offers = build.offerings(tables["offerings"])
-        self._advice = build.advice(tables["spot_advisor_aws"])
-        self._items = build.items(tables["items"])
-        self._hosts = build.hosts(tables["gcp_hosts"])
+        self._offers = build_offers.offerings(tables["offerings"])
+        self._advice = build_offers.advice(tables["spot_advisor_aws"])
+        self._items = build_offers.items(tables["items"])
+        self._hosts = build_offers.hosts(tables["gcp_hosts"])
         self._tables = tables
         self._prices: dict[tuple[str, str, str], Mapping[str, Price]] = {}
         self._regions: dict[str, tuple[str, ...]] = {}
@@ -99,7 +99,7 @@ class Catalog:
         built: list[Price] = []
         for cells in rows:
             cursor.cells = cells
-            built.append(build.price(cursor))
+            built.append(build_offers.price(cursor))
         return built
 
     def priced(self) -> tuple[tuple[str, str, str], ...]:

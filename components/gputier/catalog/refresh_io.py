@@ -113,11 +113,12 @@ def _recognise(path: Path, value: object) -> tuple[str, list[Json], bool]:
             records, kind = _gcp_list(path, table["items"])
             return kind, records, _has_next(table)
     if isinstance(value, list):
-        pages = [cast(Json, one) for one in cast(list[object], value) if isinstance(one, dict)]
+        members = cast(list[object], value)
+        pages = [cast(Json, one) for one in members if isinstance(one, dict)]
         if pages and all("skus" in page for page in pages):
             records = [sku for page in pages for sku in _members(path, "gcp-skus", page["skus"])]
             return "gcp-skus", records, all(_has_next(page) for page in pages)
-        records, kind = _gcp_list(path, value)
+        records, kind = _gcp_list(path, members)
         return kind, records, False
     raise _unknown(path)
 
@@ -184,7 +185,9 @@ def each(document: Document, read: Callable[[Json], T], name: str) -> Iterator[T
             label = record.get(name)
             which = f"`{label}`" if isinstance(label, str) else f"record {number}"
             what = (
-                f"has no {problem}" if isinstance(problem, KeyError) else f"cannot be read: {problem}"
+                f"has no {problem}"
+                if isinstance(problem, KeyError)
+                else f"cannot be read: {problem}"
             )
             message = f"{which} of `{COMMANDS[document.kind]}` {what}"
             hint = "run the command again without --query, so that whole records are printed"

@@ -8,6 +8,11 @@ stack = plan_declaration(read_file("workloads.yaml"), load())
 stack.workloads[0].chosen
 """
 
+import importlib
+import sys
+from types import ModuleType
+from typing import Any
+
 from gputier.plan.assemble import plan_declaration, plan_workload, unplaced_problems
 from gputier.plan.document import plan_document, sizing_document
 from gputier.plan.explain import FloorCost
@@ -41,3 +46,15 @@ __all__ = [
     "title",
     "unplaced_problems",
 ]
+
+
+class _CallablePackage(ModuleType):
+    """`gputier.plan` is this package and, called, plans one workload (docs/adr/0009)."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> WorkloadPlan:
+        """See `gputier.api.plan`."""
+        made: WorkloadPlan = importlib.import_module("gputier.api").plan(*args, **kwargs)
+        return made
+
+
+sys.modules[__name__].__class__ = _CallablePackage

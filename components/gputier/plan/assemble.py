@@ -75,13 +75,17 @@ def plan_declaration(declaration: Declaration, catalog: Catalog) -> StackPlan:
 
 
 def plan_workload(
-    name: str, workload: Workload, catalog: Catalog, environment: str = "dev"
+    name: str,
+    workload: Workload,
+    catalog: Catalog,
+    environment: str = "dev",
+    discounts: tuple[Discount, ...] = (),
 ) -> WorkloadPlan:
     """One workload without a declaration around it. Raises as `plan_declaration` does."""
     problems = [*market_problems(catalog, workload, name), *_gpu_problems(catalog, workload, name)]
     if problems:
         raise InvalidInput(problems)
-    stack = _Stack(catalog, environment, (), None)
+    stack = _Stack(catalog, environment, discounts, None)
     return _finish(_pick(stack, name, workload), Counter(), stack)
 
 

@@ -69,6 +69,7 @@ def _workload(w: WorkloadPlan) -> Json:
         "relaxations": [_miss(v) for v in w.relaxations],
         "cheaper_unconfirmed": _offer(w.cheaper_unconfirmed) if w.cheaper_unconfirmed else None,
         "cheaper_if": _other_way(w.other_way) if w.other_way else None,
+        "rests_on_borrowed_price": w.rests_on_borrowed_price,
         "skipped_capacities": list(w.skipped),
     }
 

@@ -8,7 +8,9 @@ anywhere, or the source does not cover the region. A price alone is not an offer
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
 
 from gputier.catalog import Catalog, InstanceType, is_commercial, region_of_zone
 from gputier.errors import Problem, spelling_hint
@@ -19,6 +21,8 @@ CONFIRMED, ABSENT, UNCONFIRMED = "confirmed", "absent", "unconfirmed"
 #: Clouds that this product deploys; the others are plan only: shown, never locked.
 DEPLOYABLE = ("aws", "gcp")
 ALL_CLOUDS = ("aws", "gcp", "azure", "alibaba", "tencent")
+#: Capacity that is already held: its type, zone and count are given.
+HELD = frozenset({"reservation", "capacity_block"})
 #: Lifecycles that are rejected unless the type is named, with what they mean.
 CLOSED_LIFECYCLES: Mapping[str, str] = {
     "retired": "no longer sold",
@@ -33,18 +37,35 @@ HOME_REGION = {"aws": "us-east-1", "gcp": "us-central1"}
 
 @dataclass(frozen=True, slots=True)
 class Market:
-    """Where a workload may go: regions and zones per cloud, and what was assumed."""
+    """Where a workload may go: regions and zones per cloud, and what was assumed.
+
+    `memo` keeps what depends on the catalogue and the market alone (where a type is sold, its
+    best region): several workloads and the prices of floors ask it again and again.
+    """
 
     clouds: tuple[str, ...]
     regions: Mapping[str, tuple[str, ...]]
     zones: tuple[str, ...]
     open_regions: frozenset[str]  # clouds whose regions nobody declared
+    memo: dict[tuple[object, ...], Any] = field(
+        default_factory=dict[tuple[object, ...], Any], compare=False, repr=False
+    )
 
 
 def market_of(catalog: Catalog, workload: Workload) -> Market:
     """Clouds and regions allowed: declared, else aws and gcp in every commercial region."""
-    clouds = workload.clouds or DEPLOYABLE
-    declared = workload.regions or {}
+    declared = tuple(sorted((workload.regions or {}).items()))
+    return _market(catalog, workload.clouds or DEPLOYABLE, declared, workload.zones or ())
+
+
+@lru_cache(maxsize=32)
+def _market(
+    catalog: Catalog,
+    clouds: tuple[str, ...],
+    declared_regions: tuple[tuple[str, tuple[str, ...]], ...],
+    zones: tuple[str, ...],
+) -> Market:
+    declared = dict(declared_regions)
     regions: dict[str, tuple[str, ...]] = {}
     for cloud in clouds:
         own = declared.get(cloud)
@@ -53,7 +74,7 @@ def market_of(catalog: Catalog, workload: Workload) -> Market:
         else:
             regions[cloud] = tuple(r for r in catalog.regions(cloud) if is_commercial(cloud, r))
     open_regions = frozenset(c for c in clouds if not declared.get(c))
-    return Market(tuple(clouds), regions, workload.zones or (), open_regions)
+    return Market(clouds, regions, zones, open_regions)
 
 
 def market_problems(catalog: Catalog, workload: Workload, path: str) -> Iterable[Problem]:
@@ -91,8 +112,25 @@ class Places:
     elsewhere: tuple[str, ...] = ()
 
 
-def places(catalog: Catalog, type_: InstanceType, market: Market, zone: str = "") -> Places:
-    """Where the type may go under this market; `zone` pins it (reservations, blocks)."""
+def places(
+    catalog: Catalog, type_: InstanceType, market: Market, choice: CapacityChoice
+) -> Places:
+    """Where the type may go under this market and this way of buying, which may pin a zone."""
+    zone = choice.zone or ""
+    key = ("places", type_.cloud, type_.name, zone, choice.use)
+    known = market.memo.get(key)
+    if known is None:
+        known = _places(catalog, type_, market, zone)
+        region = region_of_zone(type_.cloud, zone) if zone else None
+        if known.availability == ABSENT and choice.use in HELD and region is not None:
+            # Who holds a reservation there knows better than a list that does not name the zone.
+            known = Places(UNCONFIRMED, {region: (zone,)})
+        market.memo[key] = known
+    found: Places = known
+    return found
+
+
+def _places(catalog: Catalog, type_: InstanceType, market: Market, zone: str) -> Places:
     allowed = market.regions[type_.cloud]
     wanted = (zone,) if zone else market.zones
     listed = catalog.zones(type_.cloud, type_.name)
@@ -161,16 +199,19 @@ def lifecycle_reason(type_: InstanceType, named: str) -> Reason | None:
     return Reason("lifecycle", "on sale", f"{type_.lifecycle}: {meaning}", relax)
 
 
-def availability_reason(found: Places, type_: InstanceType, market: Market) -> Reason | None:
+def availability_reason(
+    found: Places, type_: InstanceType, market: Market, zone: str
+) -> Reason | None:
     """A type that its source lists elsewhere but not here."""
     if found.availability != ABSENT:
         return None
     count = len(found.elsewhere)
     shown = ", ".join(found.elsewhere[:4]) + (", …" if count > 4 else "")
-    where = f"zones {', '.join(market.zones)}" if market.zones else "the allowed regions"
+    zones = (zone,) if zone else market.zones
     allowed = market.regions[type_.cloud]
-    if not market.zones and len(allowed) <= 3:
-        where = ", ".join(allowed)
+    where = ", ".join(zones or allowed)
+    if not zones and len(allowed) > 3:
+        where = "the allowed regions"
     has = f"sold in {count} region{'s' if count != 1 else ''}: {shown}"
     return Reason("availability", where, has, f"regions.{type_.cloud}: add one of them")
 

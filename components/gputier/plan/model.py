@@ -80,6 +80,17 @@ class WorkloadPlan:
     skipped: tuple[str, ...]
 
     @property
+    def rests_on_borrowed_price(self) -> bool:
+        """True when clouds were compared and a price of another region decided it."""
+        best = self.chosen.verdict.cost if self.chosen else None
+        clouds = {v.type.cloud for v in self.order}
+        if best is None or len(clouds) < 2:
+            return False
+        return best.borrowed or any(
+            v.cost is not None and v.cost.borrowed for v in self.order[1:2]
+        )
+
+    @property
     def rejected(self) -> tuple[Verdict, ...]:
         return tuple(v for v in self.verdicts if not v.accepted)
 

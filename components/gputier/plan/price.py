@@ -11,7 +11,7 @@ on demand or held by a reservation. Spot, capacity blocks and flex-start are nev
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
@@ -112,11 +112,11 @@ def _estimated_spot(catalog: Catalog, cloud: str, name: str, region: str) -> Uni
     return UnitPrice(usd, basis, min(advice.as_of, full.as_of or advice.as_of), full.borrowed)
 
 
-def _lender(prices: Sequence[Price] | object, cloud: str, region: str) -> Price | None:
+def _lender(prices: Iterable[Price], cloud: str, region: str) -> Price | None:
     """The dearest price of the same part of the world, else the dearest anywhere: a borrowed
     price should not flatter. GovCloud and China lend only to themselves."""
     kind = is_commercial(cloud, region)
-    pool = [p for p in prices if is_commercial(cloud, p.region) == kind]  # type: ignore[attr-defined]
+    pool = [p for p in prices if is_commercial(cloud, p.region) == kind]
     part = region.split("-")[0]
     near = [p for p in pool if p.region.split("-")[0] == part]
     best = near or pool
@@ -159,7 +159,7 @@ def cost_of(
     scratch = scratch_price(catalog, machine, region, choice.use)
     discount = discount_for(discounts, machine.type, choice.use)
     factor = 1 - (discount.percent / 100 if discount else 0.0)
-    whole = price.plus(scratch)
+    whole = price.plus(scratch) if machine.ssd_count else price
     if price.usd is None or scratch.usd is None:
         return Cost(None, None, 0.0, machines, None, None, UNKNOWN_BASIS, None, False, discount)
     each = price.usd * factor + scratch.usd

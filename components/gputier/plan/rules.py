@@ -20,9 +20,9 @@ from gputier.plan.tiers import Floor
 
 UNKNOWN = "not in the catalogue"
 
-#: Sequential read of one local NVMe disk that a plan counts on, MB/s. Google prints 660 MiB/s for
-#: one 375 GiB disk (see nvme_source in docs/catalog.md); AWS publishes no sequential figure, so
-#: the lower round number stands for both and the node measures the real one.
+#: Sequential read of one local NVMe disk that a plan counts on, MB/s. Unverified: AWS publishes no
+#: sequential figure and Google's table (660 MiB/s for one 375 GiB disk) is recalled, so a lower
+#: round number stands for both; plans say so and the node measures the real one.
 NVME_MB_S_PER_DISK = 500.0
 
 

@@ -90,12 +90,11 @@ def select(ask: Ask) -> tuple[Verdict, ...]:
 def verdict(ask: Ask, row: InstanceType, active: Active) -> Verdict:
     """The row's best composition in its best region, with every reason against it."""
     named = ask.choice.instance_type or ""
-    zone = ask.choice.zone or ""
-    found = markets.places(ask.catalog, row, ask.market, zone)
+    found = markets.places(ask.catalog, row, ask.market, ask.choice)
     fixed = [
         markets.lifecycle_reason(row, named),
         markets.capacity_reason(row, ask.choice, named),
-        markets.availability_reason(found, row, ask.market),
+        markets.availability_reason(found, row, ask.market, ask.choice.zone or ""),
     ]
     reasons = tuple(r for r in fixed if r is not None)
     best: tuple[tuple[object, ...], Verdict] | None = None
@@ -232,23 +231,32 @@ def _offer(ask: Ask, machine: Machine, found: Places, reasons: tuple[Reason, ...
 
 
 def _best_region(ask: Ask, machine: Machine, regions: Mapping[str, tuple[str, ...]]) -> str:
+    row, choice = machine.type, ask.choice
+    key = ("region", row.cloud, row.name, machine.instance_type, choice.use, choice.zone)
+    key = (*key, ask.max_price_age_days)
+    known = ask.market.memo.get(key)
+    if known is None:
+        known = ask.market.memo[key] = _cheapest_region(ask, machine, regions)
+    found: str = known
+    return found
+
+
+def _cheapest_region(ask: Ask, machine: Machine, regions: Mapping[str, tuple[str, ...]]) -> str:
     use = ask.choice.use
     listed = {} if use in prices.QUOTED else _listed(ask.catalog, machine, use)
     good: tuple[float, str] | None = None
     bad: tuple[float, str] | None = None
-    rest: list[str] = []
-    for region in regions:
-        known = listed.get(region)
-        if known is None:
-            rest.append(region)
+    for region, (usd, as_of) in listed.items():
+        if region not in regions:
             continue
-        key = (known[0], region)
-        if _stale(ask, known[1]) or _no_saving(ask, machine, region, known[0]):
+        key = (usd, region)
+        if _stale(ask, as_of) or _no_saving(ask, machine, region, usd):
             bad = min(bad, key) if bad else key
-        else:
-            good = min(good, key) if good else key
+        elif good is None or key < good:
+            good = key
     if good:
         return good[1]
+    rest = [r for r in regions if r not in listed]
     if rest:
         return _best_unlisted(ask, machine, rest)
     return bad[1] if bad else ""
@@ -256,12 +264,23 @@ def _best_region(ask: Ask, machine: Machine, regions: Mapping[str, tuple[str, ..
 
 def _best_unlisted(ask: Ask, machine: Machine, regions: list[str]) -> str:
     home = markets.HOME_REGION.get(machine.type.cloud, "")
+    if not _priced_somewhere(ask, machine):
+        return home if home in regions else min(regions)
 
     def key(region: str) -> tuple[object, ...]:
         found = prices.machine_price(ask.catalog, machine, region, ask.choice.use)
         return (found.usd is None, found.usd or 0.0, region != home, region)
 
     return min(regions, key=key)
+
+
+def _priced_somewhere(ask: Ask, machine: Machine) -> bool:
+    """Whether any region could lend a price or an estimate; most unpriced rows end here."""
+    if ask.choice.use in prices.QUOTED:
+        return False
+    cloud, name = machine.type.cloud, machine.instance_type
+    ways = ("spot", "on_demand") if ask.choice.use == "spot" else ("on_demand",)
+    return any(ask.catalog.prices(cloud, name, way) for way in ways)
 
 
 def _listed(catalog: Catalog, machine: Machine, use: str) -> Mapping[str, tuple[float, str]]:
@@ -296,10 +315,11 @@ def _money_reasons(
     ask: Ask, machine: Machine, region: str, cost: prices.Cost
 ) -> tuple[Reason, ...]:
     found: list[Reason] = []
-    spot = prices.machine_price(ask.catalog, machine, region, ask.choice.use)
-    if spot.usd is not None and _no_saving(ask, machine, region, spot.usd):
-        has = f"spot {units.usd_per_hour(spot.usd)} is no less than on demand in {region}"
-        found.append(Reason("spot_saving", "spot below on demand", has, "capacity: on_demand"))
+    if ask.choice.use == "spot":
+        spot = prices.machine_price(ask.catalog, machine, region, "spot")
+        if spot.usd is not None and _no_saving(ask, machine, region, spot.usd):
+            has = f"spot {units.usd_per_hour(spot.usd)} is no less than on demand in {region}"
+            found.append(Reason("spot_saving", "spot below on demand", has, "capacity: on_demand"))
     limit = ask.max_price_age_days
     if limit is not None and cost.as_of and _stale(ask, cost.as_of):
         age = prices.age_days(cost.as_of, ask.catalog.as_of)

@@ -15,8 +15,8 @@ from gputier.plan.price import HOURS_PER_MONTH
 from gputier.plan.rules import disk_speeds
 from gputier.workload import Workload
 
-#: Root volume of a machine, GiB: a deep-learning image with its CUDA toolkits needs 60-75
-#: (AWS DLAMI release notes), containers and wheels the rest.
+#: Root volume of a machine, GiB. Our own default (unverified): an image with driver and CUDA
+#: toolkits, containers and wheels beside it.
 ROOT_GIB = 100.0
 GP3_FREE_IOPS, GP3_FREE_MB_S = 3000, 125
 #: Purposes that keep a lone machine's data volume while it is stopped.
@@ -53,7 +53,8 @@ def plan_storage(
     disk = workload.disk
     data = disk.data or 0.0
     alone = not scales(workload) and machine.nodes == 1 and purpose in KEEPS_DATA
-    declared = disk.persist if "persist" in disk.model_fields_set else Nonepersist = alone if declared is None else declared
+    declared = disk.persist if "persist" in disk.model_fields_set else None
+    persist = alone if declared is None else declared
     speed, iops = _volume_needs(workload, machine, data)
     kind = _kind(machine)
     monthly, borrowed = _volume_price(catalog, machine, region, kind, (data, speed, iops))

@@ -98,7 +98,7 @@ def _tier(kind: str, name: str, body: dict[str, Any]) -> Tier:
 
 
 def _floor(origin: str, entry: dict[str, Any]) -> Floor:
-    value = entry["value"]
+    value: FloorValue | list[str] = entry["value"]
     return Floor(
         rule=entry["rule"],
         value=tuple(value) if isinstance(value, list) else value,

@@ -1,0 +1,6 @@
+"""How much GPU memory a model needs: `size(workload, gpus=n)` answers part by part."""
+
+from gputier.sizing.core import size
+from gputier.sizing.records import Part, Sizing
+
+__all__ = ["Part", "Sizing", "size"]

@@ -36,7 +36,13 @@ _SPELLINGS: dict[str, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 
-_NESTED = ("text_config", "llm_config", "language_config", "language_model_config", "thinker_config")
+_NESTED = (
+    "text_config",
+    "llm_config",
+    "language_config",
+    "language_model_config",
+    "thinker_config",
+)
 _INNER = ("attn_config", "ffn_config", "attention")
 
 _UNGATED = frozenset((
@@ -54,7 +60,9 @@ _TIED = frozenset((
 ))  # fmt: skip
 """Model types that tie input and output embedding when `tie_word_embeddings` is not written."""
 
-_TEXT_ENCODERS = frozenset(("bert", "roberta", "xlm-roberta", "distilbert", "electra", "modernbert"))
+_TEXT_ENCODERS = frozenset(
+    ("bert", "roberta", "xlm-roberta", "distilbert", "electra", "modernbert")
+)
 
 _DTYPES = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "float8_e4m3fn": "fp8"}
 
@@ -204,7 +212,9 @@ def _state_per_layer(config: _Config, hidden: int) -> float:
     if heads := config.first("linear_num_value_heads"):
         return heads * config.first("linear_key_head_dim") * config.first("linear_value_head_dim")
     state = config.first("mamba_d_state", "ssm_state_size", "state_size")
-    inner = config.first("mamba_d_ssm", "intermediate_size" if config.kind == "mamba" else "d_inner")
+    inner = config.first(
+        "mamba_d_ssm", "intermediate_size" if config.kind == "mamba" else "d_inner"
+    )
     return float(state * (inner or hidden * (config.first("mamba_expand", "expand") or 2)))
 
 

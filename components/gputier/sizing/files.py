@@ -51,14 +51,20 @@ def read_json(path: Path, field: str, most: int) -> Json:
     try:
         if not path.is_file():
             kind = "a folder" if path.is_dir() else "no such file"
-            refuse(field, f"`{path}`: {kind}", "the path counts from the folder of the declaring file")
+            refuse(
+                field, f"`{path}`: {kind}", "the path counts from the folder of the declaring file"
+            )
         if path.stat().st_size > most:
             refuse(field, f"`{path}` is over {most // 2**20} MiB: no model's {path.name}", "")
         data: object = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        refuse(field, f"`{path}` cannot be read: {error.strerror or error}", "check its permissions")
+        refuse(
+            field, f"`{path}` cannot be read: {error.strerror or error}", "check its permissions"
+        )
     except (ValueError, RecursionError):
-        refuse(field, f"`{path}` is not valid JSON in UTF-8", "download it again, or export it anew")
+        refuse(
+            field, f"`{path}` is not valid JSON in UTF-8", "download it again, or export it anew"
+        )
     if not is_map(data):
         refuse(field, f"`{path}` holds no JSON object", "")
     return cast("Json", data)

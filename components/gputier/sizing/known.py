@@ -129,7 +129,9 @@ def _by_name(name: str, declared: str | None) -> Known | None:
             " set `model.precision` (q4_0 is near the 4-bit GGUF formats)"
         )
     if not entry.verified:
-        warnings.append(f"the table's figures for {entry.name} are not confirmed by a second source")
+        warnings.append(
+            f"the table's figures for {entry.name} are not confirmed by a second source"
+        )
     return Known(
         entry.shape,
         asked.precision or native,
@@ -226,7 +228,7 @@ def _corrected(known: Known, declared: Architecture, key: _Key) -> Known:
     that what the shape does not explain (norms, biases) is kept.
     """
     old = known.shape
-    shape = _overridden(old, declared, assumed=known.count_only or key.name is None and not key.config)
+    shape = _overridden(old, declared, assumed=key.name is None and key.config is None)
     if key.parameters is not None:
         shape = replace(shape, parameters=float(key.parameters))
         shape = replace(shape, tied=_ties(shape))
@@ -241,7 +243,9 @@ def _corrected(known: Known, declared: Architecture, key: _Key) -> Known:
     missing = [f for f in _NEEDED if getattr(declared, f) is None]
     warnings = known.warnings
     if missing and key.name is None and not key.config:
-        warnings += (f"`model.architecture` leaves out {', '.join(missing)}: typical figures stand in",)
+        warnings += (
+            f"`model.architecture` leaves out {', '.join(missing)}: typical figures stand in",
+        )
     return replace(known, shape=shape, warnings=warnings)
 
 

@@ -18,7 +18,15 @@ OTHER_INPUTS = (
     " model.safetensors.index.json), or `model.parameters` such as 7B"
 )
 
-_MAY_DIFFER = ("name", "aliases", "family", "source", "verified", "published_parameters_source", "notes")
+_MAY_DIFFER = (
+    "name",
+    "aliases",
+    "family",
+    "source",
+    "verified",
+    "published_parameters_source",
+    "notes",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,59 @@
+"""The root command and what it knows of the others: a name, a place, a line of help."""
+
+from __future__ import annotations
+
+import click
+
+from gputier.cli import console
+from gputier.cli.command import Group, Lazy
+
+COMMANDS = {
+    "plan": Lazy("gputier.cli.plan:plan", "Choose a machine for each workload, priced and explained."),
+    "lock": Lazy("gputier.cli.lock:lock", "Write, check or upgrade the lock of a stack."),
+    "size": Lazy("gputier.cli.size:size", "Say how much GPU memory each workload needs, part by part."),
+    "pick": Lazy("gputier.cli.pick:pick", "Choose a machine from flags alone, without a file."),
+    "tiers": Lazy("gputier.cli.tiers:tiers", "Print the tiers and purposes: floors, and why."),
+    "catalog": Lazy("gputier.cli.catalog:catalog", "Search, show and compare GPU machines and prices."),
+    "completion": Lazy("gputier.cli.completion:completion", "Print the completion script of a shell."),
+}
+
+
+def _version(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        console.out(f"gputier {version()}")
+        ctx.exit()
+
+
+def version() -> str:
+    """The installed release."""
+    from importlib import metadata
+
+    try:
+        return metadata.version("gputier")
+    except metadata.PackageNotFoundError:
+        return "(not installed)"
+
+
+root = Group(
+    "gputier",
+    lazy=COMMANDS,
+    help="Declare a GPU workload; get the cheapest machine that really fits it, priced and explained."
+    " Everything here works offline, from a dated catalogue.",
+    params=[
+        click.Option(
+            ["--version"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_version,
+            help="Show the version and exit.",
+        )
+    ],
+    examples=(
+        ("gputier plan", "what every stack of this project would run on, and cost"),
+        ("gputier plan prod --explain", "why not each of the other machines"),
+        ("gputier pick --gpu-memory 24GB --region aws:us-east-1 --spot", "without a file"),
+        ("gputier catalog show p5.48xlarge", "everything known about a machine"),
+    ),
+    no_args_is_help=True,
+)

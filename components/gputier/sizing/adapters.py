@@ -1,0 +1,66 @@
+"""LoRA and QLoRA adapters: which matrices get one, and how many parameters that is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from gputier.sizing.shape import Shape, matrices
+
+ATTENTION, MLP = ("q", "k", "v", "o"), ("gate", "up", "down")
+
+_MODULES: dict[str, tuple[str, ...]] = {
+    "all-linear": (*ATTENTION, *MLP),
+    "attn": ATTENTION,
+    "mlp": MLP,
+    # The names that modules have in the common families' code.
+    "q_proj": ("q",), "k_proj": ("k",), "v_proj": ("v",), "o_proj": ("o",), "out_proj": ("o",),
+    "query": ("q",), "key": ("k",), "value": ("v",), "wq": ("q",), "wk": ("k",), "wv": ("v",),
+    "wo": ("o",), "qkv_proj": ("q", "k", "v"), "qkv": ("q", "k", "v"), "query_key_value": ("q", "k", "v"),
+    "c_attn": ("q", "k", "v"), "w_pack": ("q", "k", "v"), "wqkv": ("q", "k", "v"),
+    "in_proj": ("q", "k", "v"), "q_a_proj": ("q",), "q_b_proj": ("q",), "kv_a_proj_with_mqa": ("k",),
+    "kv_b_proj": ("v",), "dense": ("o",), "gate_proj": ("gate",), "up_proj": ("up",),
+    "down_proj": ("down",), "gate_up_proj": ("gate", "up"), "w1": ("gate",), "w2": ("down",),
+    "w3": ("up",), "fc1": ("up",), "fc2": ("down",), "fc_1": ("gate",), "fc_2": ("up",),
+    "dense_h_to_4h": ("gate", "up"), "dense_4h_to_h": ("down",), "c_fc": ("up",), "c_proj": ("o", "down"),
+}  # fmt: skip
+
+_EMBEDDINGS = ("embed_tokens", "embed", "wte", "tok_embeddings", "word_embeddings", "embeddings")
+_OUTPUTS = ("lm_head", "output", "embed_out")
+
+
+@dataclass(frozen=True, slots=True)
+class Adapters:
+    """`parameters` of all adapters; `embeddings` of them are whole trained embedding matrices."""
+
+    parameters: float
+    embeddings: float
+    unknown: tuple[str, ...]
+
+
+def adapters(shape: Shape, rank: int, targets: Iterable[str]) -> Adapters:
+    """rank × (inputs + outputs) for each adapted matrix, in every expert of a mixture.
+
+    An embedding or output layer among the targets is trained whole, as PEFT's `modules_to_save`
+    does. A name that is not known counts as the widest matrix of each layer.
+    """
+    chosen: set[str] = set()
+    embeddings, unknown = 0.0, []
+    for target in targets:
+        name = target.rsplit(".", 1)[-1].lower()
+        if name in (*ATTENTION, *MLP):
+            chosen.add(name)
+        elif name in _MODULES:
+            chosen.update(_MODULES[name])
+        elif name in _EMBEDDINGS:
+            embeddings += shape.embedding
+        elif name in _OUTPUTS:
+            embeddings += shape.output or shape.embedding
+        else:
+            unknown.append(target)
+    adapted = sum(
+        rank * (m.inputs + m.outputs) * m.count for kind, m in matrices(shape) if kind in chosen
+    )
+    widest = rank * (shape.hidden + max(shape.ffn_width, shape.query_width)) * shape.layers
+    total = adapted + widest * len(unknown) + embeddings
+    return Adapters(total, embeddings, tuple(unknown))

@@ -1,0 +1,114 @@
+"""The one question that selection asks: how much memory does each of n GPUs need?"""
+
+from __future__ import annotations
+
+from gputier.sizing import images, margins
+from gputier.sizing.known import FAIR, GOOD, MEASURED, Known, resolve, unknown_name
+from gputier.sizing.records import Part, Sizing
+from gputier.sizing.serving import Draft, serve
+from gputier.sizing.training import train
+from gputier.workload.ml import Model
+from gputier.workload.model import Workload
+
+SEAT_GIB = 8 * 0.91
+"""A virtual desktop's frame buffer: 8 GB a seat (8–16 GB is usual), of which a driver shows about
+nine tenths, as of any card of that name (T4: 14.6 of 16 GiB, L4 and A10G: 22 of 24)."""
+
+
+def size(workload: Workload, *, gpus: int, kept_free: float = 0.0) -> Sizing | None:
+    """GPU memory per GPU when `gpus` GPUs work together (per machine × machines), part by part.
+
+    `kept_free` is the share of a card that the tier keeps free (0.3 means 30 %); it and sizing's
+    own margin are not added, the larger counts. None when the workload names no model: nothing
+    to size. Raises InvalidInput for a model name that no table has or that may mean several, and
+    for a model file that cannot be read.
+    """
+    model = workload.model
+    if model is None:
+        return None
+    if gpus < 1 or not 0 <= kept_free < 1:
+        raise ValueError(f"gpus {gpus} must be at least 1 and kept_free {kept_free} in [0, 1)")
+    if model.measured_gib is not None:
+        return _measured(model, model.measured_gib, gpus, kept_free)
+    if model.seats is not None and _only_seats(model):
+        return _seats(model.seats, gpus, kept_free)
+    known = resolve(model)
+    if known is None:
+        return _image(model, gpus, kept_free)
+    if model.training is not None:
+        return _training(model, known, gpus, kept_free)
+    return _serving(model, known, gpus, kept_free)
+
+
+def _only_seats(model: Model) -> bool:
+    return not (model.name or model.config or model.weights_index or model.parameters)
+
+
+def _finish(draft: Draft, own_gib: float, limit: float, kept_free: float) -> tuple[Part, ...]:
+    needed = sum(part.gib for part in draft.parts)
+    margin = margins.with_kept_free(needed, own_gib, limit, kept_free)
+    return tuple(draft.parts) + ((margin,) if margin else ())
+
+
+def _measured(model: Model, measured_gib: float, gpus: int, kept_free: float) -> Sizing:
+    limit = margins.TRAINING_LIMIT if model.training else margins.SERVING_LIMIT
+    draft = Draft(
+        [Part("weights", measured_gib, f"measured: {measured_gib:g} GiB per GPU, all parts")]
+    )
+    own = measured_gib * margins.MEASURED_MARGIN
+    parts = _finish(draft, own, limit, kept_free)
+    return Sizing(gpus, parts, limit, "your own measurement (`model.measured_gib`)", MEASURED)
+
+
+def _seats(seats: int, gpus: int, kept_free: float) -> Sizing:
+    each = -(-seats // gpus)
+    draft = Draft()
+    draft.parts.append(
+        Part(
+            "activations",
+            each * SEAT_GIB,
+            f"{each} seats × 8 GB profile, {SEAT_GIB:.2f} GiB usable each (8–16 GB is usual)",
+        )
+    )
+    # A profile is a fixed slice of the card, not an estimate: no margin, and it may be filled.
+    parts = _finish(draft, 0.0, 1.0, kept_free)
+    return Sizing(gpus, parts, 1.0, f"{seats} virtual desktops", FAIR)
+
+
+def _serving(model: Model, known: Known, gpus: int, kept_free: float) -> Sizing:
+    draft = serve(model, known, gpus)
+    needed = sum(part.gib for part in draft.parts)
+    limit = margins.SERVING_LIMIT
+    parts = _finish(draft, needed * known.widen, limit, kept_free)
+    warnings = (*known.warnings, *draft.warnings, *_unread(model))
+    return Sizing(gpus, parts, limit, known.basis, known.confidence, warnings)
+
+
+def _training(model: Model, known: Known, gpus: int, kept_free: float) -> Sizing:
+    assert model.training is not None
+    draft, job = train(model, known, model.training, gpus)
+    needed = sum(part.gib for part in draft.parts)
+    own, weak = margins.training_margin(job, needed, known)
+    limit = margins.TRAINING_LIMIT
+    parts = _finish(draft, own, limit, kept_free)
+    confidence = FAIR if weak and known.confidence == GOOD else known.confidence
+    warnings = (*known.warnings, *draft.warnings, *weak, *_unread(model))
+    return Sizing(gpus, parts, limit, known.basis, confidence, warnings)
+
+
+def _image(model: Model, gpus: int, kept_free: float) -> Sizing:
+    name = model.name or ""
+    found = images.look_up(model)
+    if found is None:
+        raise unknown_name(name)
+    limit = margins.TRAINING_LIMIT if model.training else margins.SERVING_LIMIT
+    draft = Draft(list(found.parts), list(found.warnings))
+    needed = sum(part.gib for part in draft.parts)
+    parts = _finish(draft, needed * found.margin, limit, kept_free)
+    return Sizing(gpus, parts, limit, found.basis, found.confidence, tuple(draft.warnings))
+
+
+def _unread(model: Model) -> tuple[str, ...]:
+    if model.image is not None:
+        return ("`model.image` is for image and video models; this one is sized without it",)
+    return ()

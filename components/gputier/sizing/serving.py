@@ -1,0 +1,196 @@
+"""Memory of serving a language, embedding or speech model (docs/sizing.md, "Serving").
+
+Weights and cache are shared by tensor parallelism over all GPUs; small encoders and speech models
+are not split by any engine, so each GPU holds a copy.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from gputier.sizing.formats import KV_BYTES
+from gputier.sizing.known import Known
+from gputier.sizing.records import GIB, Part
+from gputier.sizing.shape import Shape
+from gputier.sizing.weights import stored
+from gputier.workload.ml import Model
+
+ENGINE_GIB = 1.0
+"""CUDA context, kernels' workspaces and the activations of a prefill chunk."""
+
+UNKNOWN_CONTEXT = 8192
+"""Tokens assumed where neither the declaration nor the model's facts say a maximum."""
+
+RULE_OF_THUMB_CACHE = 0.5
+"""The rule of thumb's × 1.5: half of the weights again for everything that is not weights."""
+
+STATE_BYTES = 4.0
+"""Linear-attention and state-space layers keep their state in FP32 (vLLM's mamba cache default)."""
+
+WHISPER_FRAMES = 1500
+"""Encoder positions of 30 s of audio, whose keys and values every decoder layer caches."""
+
+WHISPER_TOKENS = 448
+
+WAV2VEC_FRAMES = 1500
+"""30 s of audio at 50 frames a second."""
+
+
+@dataclass(slots=True)
+class Draft:
+    """Parts as they are found, with what is to be said about them."""
+
+    parts: list[Part] = field(default_factory=list[Part])
+    warnings: list[str] = field(default_factory=list[str])
+
+    def add(self, name: str, size: float, formula: str) -> None:
+        """A part of `size` bytes; nothing when it is zero."""
+        if size > 0:
+            self.parts.append(Part(name, size / GIB, formula))
+
+
+def serve(model: Model, known: Known, gpus: int) -> Draft:
+    """The parts of serving, per GPU, without the margin."""
+    draft = Draft()
+    shape = known.shape
+    split = 1 if shape.encoder else gpus
+    weights = stored(known, known.precision)
+    draft.add("weights", weights.bytes / split, weights.formula + _over(split))
+    if shape.encoder:
+        _encode(model, shape, draft)
+    else:
+        _cache(model, known, gpus, draft)
+        _parallel_limits(shape, gpus, draft)
+    draft.add(
+        "overhead", ENGINE_GIB * GIB, f"{ENGINE_GIB:g} GiB for CUDA context, workspaces and prefill"
+    )
+    return draft
+
+
+def _over(gpus: int) -> str:
+    return f" ÷ {gpus} GPUs" if gpus > 1 else ""
+
+
+def _context(model: Model, known: Known, draft: Draft) -> int:
+    if model.context_tokens is not None:
+        most = known.shape.max_context
+        if most and model.context_tokens > most:
+            draft.warnings.append(
+                f"{model.context_tokens:,} tokens are more than the {most:,} the model supports"
+            )
+        return model.context_tokens
+    if known.shape.max_context:
+        draft.warnings.append(
+            f"`model.context_tokens` is not declared: sized for the model's own maximum of"
+            f" {known.shape.max_context:,} tokens, which a serving engine takes"
+        )
+        return known.shape.max_context
+    draft.warnings.append(
+        f"`model.context_tokens` is not declared and the model's maximum is not known:"
+        f" {UNKNOWN_CONTEXT:,} tokens assumed"
+    )
+    return UNKNOWN_CONTEXT
+
+
+def _cache(model: Model, known: Known, gpus: int, draft: Draft) -> None:
+    shape = known.shape
+    bytes_each = KV_BYTES[model.kv_precision or ("fp32" if known.precision == "fp32" else "fp16")]
+    tokens = _context(model, known, draft)
+    sequences = model.concurrent_sequences
+    share = _cache_share(shape, gpus)
+    local = min(shape.local_layers, shape.cache_layers)
+    full_layers = shape.cache_layers - local
+    per_layer = shape.cached_values * bytes_each * sequences
+    size = per_layer * (full_layers * tokens + local * min(tokens, shape.window)) * share
+    state = shape.state_values * STATE_BYTES * sequences / gpus
+    text = _cache_formula(shape, bytes_each, tokens, sequences) + _shared(share, gpus)
+    if known.count_only and model.context_tokens is None:
+        half = stored(known, known.precision).bytes * RULE_OF_THUMB_CACHE / gpus
+        if half > size:
+            size, text = half, f"rule of thumb: half of the weights again{_over(gpus)}"
+    if state:
+        text += f" + {shape.state_values / 1e6:.2f}M state values × {STATE_BYTES:g} B × {sequences}"
+    draft.add("kv_cache", size + state, text)
+
+
+def _cache_formula(shape: Shape, bytes_each: float, tokens: int, sequences: int) -> str:
+    if shape.mla:
+        values = f"({shape.mla.rank} latent + {shape.mla.rope} rope)"
+    else:
+        values = f"{shape.kv_heads} kv heads × {shape.head_size} × 2"
+    local = min(shape.local_layers, shape.cache_layers)
+    full = shape.cache_layers - local
+    pieces: list[str] = []
+    if full:
+        pieces.append(f"{full} layers × {tokens:,}")
+    if local:
+        pieces.append(f"{local} local layers × {min(tokens, shape.window):,}")
+    layers = " + ".join(pieces) if pieces else "0 layers"
+    if len(pieces) > 1:
+        layers = f"({layers})"
+    return f"{layers} tokens × {values} × {bytes_each:g} B × {sequences} sequences"
+
+
+def _cache_share(shape: Shape, gpus: int) -> float:
+    """The share of the cache on one GPU under tensor parallelism.
+
+    Each GPU keeps at least one whole KV head, and the whole latent of MLA, because every query
+    head needs it (vLLM and SGLang replicate there).
+    """
+    if shape.mla:
+        return 1.0
+    return max(1 / gpus, 1 / max(1, shape.kv_heads))
+
+
+def _shared(share: float, gpus: int) -> str:
+    if gpus == 1:
+        return ""
+    if math.isclose(share, 1 / gpus):
+        return f" ÷ {gpus} GPUs"
+    return f" × {share:.3g} on each of {gpus} GPUs, which hold at least one KV head or latent each"
+
+
+def _parallel_limits(shape: Shape, gpus: int, draft: Draft) -> None:
+    if gpus > 1 and shape.heads % gpus:
+        fine = [n for n in range(1, gpus + 9) if n > 1 and shape.heads % n == 0]
+        draft.warnings.append(
+            f"tensor parallelism over {gpus} GPUs does not divide {shape.heads} attention heads;"
+            f" engines want a divisor ({', '.join(map(str, fine[:6])) or 'one GPU'}) or pipeline"
+            " parallelism"
+        )
+
+
+def _encode(model: Model, shape: Shape, draft: Draft) -> None:
+    """An encoder keeps one layer's activations, a speech decoder also its caches."""
+    sequences = model.concurrent_sequences
+    if shape.encoder == "whisper":
+        tokens = WHISPER_TOKENS + WHISPER_FRAMES
+        size = 2.0 * shape.decoder_layers * shape.hidden * 2 * tokens * sequences
+        draft.add(
+            "kv_cache",
+            size,
+            f"{shape.decoder_layers} decoder layers × {shape.hidden} × 2 × 2 B × ({WHISPER_TOKENS}"
+            f" tokens + {WHISPER_FRAMES} audio frames) × {sequences} sequences",
+        )
+        length = WHISPER_FRAMES
+    elif shape.encoder == "wav2vec2":
+        length = model.context_tokens or WAV2VEC_FRAMES
+    else:
+        length = model.context_tokens or shape.max_context or 512
+    per_token = layer_bytes(shape)
+    draft.add(
+        "activations",
+        per_token * length * sequences,
+        f"one layer × {per_token:,.0f} B × {length:,} tokens × {sequences} sequences",
+    )
+
+
+def layer_bytes(shape: Shape) -> float:
+    """Activation bytes that one token leaves in one layer, at 16 bit.
+
+    2 B × (6 hidden + 2 query width + 2 KV width + 4 FFN, or 3 FFN when not gated): the inputs that
+    the matrix products, norms and the activation function keep for the backward pass.
+    """
+    inner = (4 if shape.gated else 3) * shape.ffn_width
+    return 2.0 * (6 * shape.hidden + 2 * shape.query_width + 2 * shape.kv_width + inner)
