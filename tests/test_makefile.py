@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,13 +56,13 @@ def desk(root: Path, tmp_path: Path) -> Desk:
     return desk
 
 
-# Stands in for an interpreter: `import venv` fails where `ensurepip` is split off, the version
-# question is answered, and `-m venv` and `-m pip` only write down that they were asked.
+# Stands in for an interpreter of that version: questions about the version are put to the real one
+# under a false version, `import venv` fails where `ensurepip` is split off, and `-m venv` and
+# `-m pip` only write down that they were asked.
 def python(version: str, *, has_venv: bool = True) -> str:
-    old = tuple(map(int, version.split("."))) < (3, 11)
+    info = tuple(map(int, version.split(".")))
     return f"""case "$*" in
-  *"%d.%d.%d"*) echo {version};;
-  *"sys.version_info <"*) exit {int(old)};;
+  *version_info*) exec "{sys.executable}" -c "import sys; sys.version_info = {info}; $2";;
   *ensurepip*) exit {int(not has_venv)};;
   *base_prefix*) echo "prefix {version}";;
   "-m venv --clear .venv") /bin/mkdir -p .venv/bin; /bin/cp "$0" .venv/bin/python;
@@ -98,6 +99,16 @@ def test_an_old_python_beside_a_newer_one(desk: Desk) -> None:
     assert f"gputier needs Python 3.11 or newer; `python3` is 3.9.2 ({place})" in done.stderr
     assert "hint: make test PYTHON=python3.12" in done.stderr
     assert made(desk) == []
+
+
+@pytest.mark.parametrize(("version", "taken"), [("3.10.13", False), ("3.11.0", True)])
+def test_the_oldest_python_is_the_packages_own(
+    desk: Desk, root: Path, version: str, taken: bool
+) -> None:
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["requires-python"] == ">=3.11"
+    desk.command("python3", python(version))
+    assert (desk.make(".venv/.base").returncode == 0) == taken
 
 
 def test_a_python_that_does_not_run_is_neither_used_nor_recommended(desk: Desk) -> None:

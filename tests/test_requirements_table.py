@@ -8,8 +8,12 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 import pytest
+from pydantic import BaseModel
+
+from gputier.workload import Workload
 
 STATEMENTS = range(1, 55)
 COLUMNS = ("no.", "statement", "where it lives", "what shows it", "status")
@@ -25,7 +29,22 @@ LATER = (
 WAITS = re.compile(rf"waits: ({'|'.join(LATER)})(, ({'|'.join(LATER)}))*")
 STATUS = re.compile(rf"done|(in part; )?{WAITS.pattern}")
 CODE = re.compile(r"`([^`]+)`")
+FIELDS = re.compile(r"\bfields? ((?:`[^`]+`(?:, )?)+)")
 PLACE = re.compile(r"[\w./-]+\.(?:py|toml|csv|md|yml)|Makefile|Pulumi\.yaml")
+
+
+def field_names(part: object, prefix: str = "") -> Iterator[str]:
+    """Every field below a model, or below what an annotation wraps, as `gpu.count`."""
+    if isinstance(part, type) and issubclass(part, BaseModel):
+        for name, info in part.model_fields.items():
+            yield f"{prefix}{name}"
+            yield from field_names(info.annotation, f"{prefix}{name}.")
+    else:
+        for inner in get_args(part):
+            yield from field_names(inner, prefix)
+
+
+FIELD_NAMES = frozenset(field_names(Workload))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +98,10 @@ def _missing_places(row: Row, root: Path) -> Iterator[str]:
         inside = root / "components" / "gputier" / name
         if PLACE.fullmatch(name) and not (root / name).exists() and not inside.exists():
             yield f"`{name}` does not exist"
+    for listed in FIELDS.findall(row.where):
+        for name in CODE.findall(listed):
+            if name not in FIELD_NAMES:
+                yield f"`{name}` is no field of a workload"
 
 
 def _missing_proofs(row: Row, root: Path) -> Iterator[str]:
@@ -158,6 +181,10 @@ BREACHES = {
     "a test file that is not there": (
         "| 2 | said | `plan/need.py` | `tests/gone.py::test_x` | done |",
         "2: `tests/gone.py` does not exist",
+    ),
+    "a field that is not there": (
+        "| 2 | said | fields `gpu.count`, `gpu.size` | `tests/test_x.py::test_x` | done |",
+        "2: `gpu.size` is no field of a workload",
     ),
     "done without proof": (
         "| 2 | said | `plan/need.py` | – | done |",

@@ -152,6 +152,10 @@ class Catalog:
         """The models `text` names: `H100` is every H100 variant, `A10` never A10G."""
         return names.match_gpus(text, self.gpus)
 
+    def columns(self, table: str) -> tuple[str, ...]:
+        """The names of a table's columns, in their order. Raises KeyError."""
+        return tuple(self._tables[table][0].columns)
+
     def facts(self, table: str) -> tuple[Mapping[str, str], ...]:
         """A table's rows as they are printed, source columns included. Raises KeyError.
 

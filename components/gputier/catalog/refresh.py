@@ -164,8 +164,10 @@ def _write(harvest: Harvest, overlay: Path | None, out: Path) -> Catalog:
         for name in harvest.rows:
             _write_table(harvest, name, aside / f"{name}.csv")
         result = load(aside)
-        before = set(integrity.problems(harvest.base))
-        found = [one for one in integrity.problems(result) if one not in before]
+        found = integrity.problems(result)
+        if found:  # what an older overlay already had is not this run's doing
+            before = set(integrity.problems(harvest.base))
+            found = tuple(one for one in found if one not in before)
         if found:
             message = "the catalogue would not hold together; nothing was written"
             raise InvalidInput(Problem(str(out), message, "\n".join(found[:_MOST_SHOWN])))
@@ -178,7 +180,7 @@ def _write(harvest: Harvest, overlay: Path | None, out: Path) -> Catalog:
 
 
 def _write_table(harvest: Harvest, name: str, path: Path) -> None:
-    columns = harvest.columns(name)
+    columns = harvest.base.columns(name)
     new = list(harvest.added(name))
     key = KEYS[name]
     taken = {tuple(row[column] for column in key) for row in new}

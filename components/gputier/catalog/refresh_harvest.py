@@ -33,12 +33,9 @@ class Harvest:
             }
         return known.get(key)
 
-    def columns(self, table: str) -> tuple[str, ...]:
-        return tuple(self.base.facts(table)[0])
-
     def add(self, table: str, cells: Mapping[str, object]) -> None:
         """One row; columns that are not given stay empty, which is unknown."""
-        row = {column: _text(cells.get(column)) for column in self.columns(table)}
+        row = {column: _text(cells.get(column)) for column in self.base.columns(table)}
         self.rows.setdefault(table, {})[_key(table, row)] = row
 
     def added(self, table: str) -> Iterable[Cells]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import traceback
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from gputier import errors
 from gputier.cli import console
 from gputier.cli.app import root
 from gputier.cli.command import UnknownCommand
+from gputier.cli.text import listed
 from gputier.errors import ExitCode, GputierError, Problem
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells count
@@ -71,15 +73,28 @@ def _usage_problem(error: click.ClickException) -> Problem:
             name = parameter.make_metavar(context) if context else str(parameter.name)
             return Problem("", f"`{path}` needs {name}", more)
         case click.BadParameter(param=click.Parameter() as parameter):
-            return Problem(parameter.opts[0], _sentence(error.message), more)
+            return _bad_value(error, parameter, context, more)
         case _:
             return Problem("", _sentence(error.format_message()), more)
 
 
+def _bad_value(
+    error: click.BadParameter, parameter: click.Parameter, context: click.Context | None, more: str
+) -> Problem:
+    option = isinstance(parameter, click.Option)
+    name = parameter.opts[0] if option or not context else parameter.make_metavar(context)
+    wrong = re.match(r"'([^']*)' is not one of ", error.message)
+    if wrong and isinstance(parameter.type, click.Choice):
+        words = [str(choice) for choice in parameter.type.choices]
+        message = f"must be {listed(words, 'or')}, not `{wrong[1]}`"
+        return Problem(name, message, errors.spelling_hint(wrong[1], words, otherwise=more))
+    return Problem(name, _sentence(error.message), more)
+
+
 def _sentence(text: str) -> str:
     """click's words as ours are written: no capital, no full stop, backticks for literals."""
-    text = text.rstrip(".").replace("'", "`")
-    return text[:1].lower() + text[1:]
+    text = re.sub(r"'([^']*)'", r"`\1`", text.rstrip("."))
+    return text[:1].lower() + text[1:] if text[1:2].islower() else text
 
 
 def _system_problem(error: OSError) -> Problem:

@@ -7,11 +7,6 @@ from collections.abc import Callable, Mapping
 from gputier import units
 from gputier.plan import Floor
 
-_PER = {
-    "needed": "per GiB of GPU memory needed",
-    "gpu": "per GPU",
-    "installed": "of the GPU memory installed",
-}
 _GRAPHICS = {"opengl": "OpenGL", "vulkan": "Vulkan"}
 
 
@@ -21,31 +16,31 @@ def floor_text(floor: Floor) -> str:
     return f"{text}, with several machines" if floor.when_nodes else text
 
 
-def _scaled(show: Callable[[float], str], times: str) -> Callable[[Floor], str]:
-    def words(floor: Floor) -> str:
-        if floor.per == "needed" or floor.per == "installed":
-            factor = "" if floor.number == 1 and times else units.number(floor.number)
-            text = f"≥ {factor} × {_OF[floor.per]}" if times and factor else f"≥ {_OF[floor.per]}"
-            if not times:
-                text = f"≥ {show(floor.number)} {_PER[floor.per]}"
-        elif floor.per:
-            text = f"≥ {show(floor.number)} {_PER[floor.per]}"
-        else:
-            text = f"≥ {show(floor.number)}"
-        if floor.at_least is not None:
-            text += f", at least {units.number(floor.at_least)}"
-        if floor.at_most is not None:
-            text += f", up to {show(floor.at_most)}"
-        return text
-
-    return words
+def _vcpu(floor: Floor) -> str:
+    figure = units.number(floor.number)
+    if not floor.per:
+        return f"≥ {figure} vCPU"
+    if floor.per == "gpu":
+        return f"≥ {figure} vCPU per GPU{_bounds(floor, '')}"
+    return f"≥ {figure} vCPU per GiB {_OF[floor.per]}{_bounds(floor, '')}"
 
 
-_OF = {"needed": "the GPU memory needed", "installed": "the GPU memory installed"}
+def _host_memory(floor: Floor) -> str:
+    if not floor.per:
+        return f"≥ {units.gib(floor.number)} of host memory"
+    if floor.per == "gpu":
+        return f"host memory ≥ {units.gib(floor.number)} per GPU{_bounds(floor, ' GiB')}"
+    factor = "" if floor.number == 1 else f"{units.number(floor.number)} × "
+    return f"host memory ≥ {factor}GPU memory {_OF[floor.per]}{_bounds(floor, ' GiB')}"
 
 
-def _vcpu(value: float) -> str:
-    return f"{units.number(value)} vCPU"
+_OF = {"needed": "needed", "installed": "installed"}
+
+
+def _bounds(floor: Floor, unit: str) -> str:
+    least, most = floor.at_least, floor.at_most
+    text = "" if least is None else f", at least {units.number(least)}{unit}"
+    return text if most is None else f"{text}, up to {units.number(most)}{unit}"
 
 
 def _nvlink(floor: Floor) -> str:
@@ -88,8 +83,8 @@ _WORDS: Mapping[str, Callable[[Floor], str]] = {
     "mig": _mig,
     "consumer_card": lambda _f: "no consumer card",
     "fractional": lambda _f: "whole GPUs",
-    "vcpu": _scaled(_vcpu, ""),
-    "host_memory": _scaled(units.gib, "×"),
+    "vcpu": _vcpu,
+    "host_memory": _host_memory,
     "architecture": lambda f: str(f.value),
     "network": lambda f: f"≥ {units.gbps(f.number)} sustained",
     "fabric": _fabric,

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 _SGR = re.compile(r"\x1b\[[0-9;]*m")
 #: The narrowest a column is squeezed to before the least needed one is dropped.
 _SQUEEZED = 14
+_GAP = "  "
 
 
 def columns_of(text: str) -> int:
@@ -43,19 +44,17 @@ class Column:
 
 
 def table(
-    columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int, indent: str = ""
+    columns: Sequence[Column],
+    rows: Sequence[Sequence[str]],
+    width: int,
+    indent: str = "",
+    sizes: Mapping[int, int] | None = None,
 ) -> list[str]:
     """Aligned rows, with a heading where any column has a title. Columns that are empty in every
-    row are left out."""
-    kept = [n for n in range(len(columns)) if any(row[n] for row in rows)]
-    gap = 2
-    while True:
-        widths = _widths(columns, rows, kept, width - len(indent), gap)
-        total = sum(widths) + gap * (len(kept) - 1) + len(indent)
-        droppable = [n for n in kept if columns[n].drop]
-        if total <= width or not droppable:
-            break
-        kept.remove(max(droppable, key=lambda n: columns[n].drop))
+    row are left out. `sizes` lays several tables out alike: the `table_widths` of all their rows.
+    """
+    sizes = table_widths(columns, rows, width - len(indent)) if sizes is None else sizes
+    kept, widths = list(sizes), list(sizes.values())
     lines: list[str] = []
     used = [columns[n] for n in kept]
     if any(column.title for column in used):
@@ -65,17 +64,26 @@ def table(
     return lines
 
 
+def table_widths(
+    columns: Sequence[Column], rows: Sequence[Sequence[str]], room: int
+) -> dict[int, int]:
+    """The columns that `room` holds, as places in `columns`, and how wide each is."""
+    kept = [n for n in range(len(columns)) if any(row[n] for row in rows)]
+    while True:
+        widths = _widths(columns, rows, kept, room)
+        droppable = [n for n in kept if columns[n].drop]
+        if sum(widths) + len(_GAP) * (len(kept) - 1) <= room or not droppable:
+            return dict(zip(kept, widths, strict=True))
+        kept.remove(max(droppable, key=lambda n: columns[n].drop))
+
+
 def _widths(
-    columns: Sequence[Column],
-    rows: Sequence[Sequence[str]],
-    kept: Sequence[int],
-    room: int,
-    gap: int,
+    columns: Sequence[Column], rows: Sequence[Sequence[str]], kept: Sequence[int], room: int
 ) -> list[int]:
     widths = [
         max([columns_of(columns[n].title), *(columns_of(row[n]) for row in rows)]) for n in kept
     ]
-    over = sum(widths) + gap * (len(kept) - 1) - room
+    over = sum(widths) + len(_GAP) * (len(kept) - 1) - room
     # The widest of the columns that wrap gives way first.
     while over > 0:
         loose = [i for i, n in enumerate(kept) if columns[n].wraps and widths[i] > _SQUEEZED]
@@ -100,7 +108,7 @@ def _row(
             (right if column.right else left)(cell[n] if n < len(cell) else "", size)
             for column, cell, size in zip(columns, broken, widths, strict=True)
         ]
-        lines.append((indent + "  ".join(parts)).rstrip())
+        lines.append((indent + _GAP.join(parts)).rstrip())
     return lines
 
 
@@ -138,6 +146,12 @@ def flow(parts: Iterable[str], width: int, hang: int, gap: str = "   ") -> list[
     return [lines[0], *(" " * hang + line for line in lines[1:])] if lines else []
 
 
+def labelled(label: str, parts: Iterable[str], width: int, hang: int) -> list[str]:
+    """A label and what follows it, hanging by `hang`; nothing when there is nothing to say."""
+    lines = flow(parts, width, hang)
+    return [left(label, hang) + lines[0], *lines[1:]] if lines else []
+
+
 def bar(value: float, full: float, cells: int) -> str:
     """A bar of at most `cells` blocks; what is more than nothing shows at least one."""
     if value <= 0 or full <= 0:
@@ -155,3 +169,23 @@ def listed(words: Sequence[str], last: str = "and") -> str:
 def plural(count: int, one: str, many: str = "") -> str:
     """`1 type`, `2 types`, `1,234 types`."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+class Letters:
+    """Long names that repeat, as letters with a legend."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._letters = {name: _letter(n) for n, name in enumerate(sorted(set(names)))}
+
+    def of(self, names: Iterable[str]) -> str:
+        """`ac`: the letters of these names, each once."""
+        return "".join(sorted({self._letters[name] for name in names}))
+
+    @property
+    def legend(self) -> list[str]:
+        """`a karpenter-aws`, one part each."""
+        return [f"{letter} {name}" for name, letter in self._letters.items()]
+
+
+def _letter(place: int) -> str:
+    return chr(ord("a") + place) if place < 26 else f"({place + 1})"

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 
 import click
 
 from gputier.cli import console
 from gputier.cli.command import Command
-from gputier.cli.console import Paint
 from gputier.cli.floors import floor_text
 from gputier.cli.inputs import json_text
 from gputier.cli.options import json_option
-from gputier.cli.text import Column, table
+from gputier.cli.text import Column, flow, table, table_widths
 from gputier.errors import ExitCode
 from gputier.plan import Floor, Tier
 from gputier.plan import purposes as all_purposes
@@ -77,23 +76,51 @@ def _floor(floor: Floor) -> dict[str, object]:
     }
 
 
-_COLUMNS = (Column(), Column(wraps=True), Column(wraps=True), Column(right=True, drop=1))
+_COLUMNS = (
+    Column(),
+    Column(wraps=True),
+    Column(wraps=True),
+    Column(right=True),
+)
+_HEADINGS = {"require": "needs", "prefer": "prefers"}
 
 
 def screen(width: int) -> list[str]:
-    """Every tier and purpose, with reasons and requirement numbers."""
+    """Every tier and purpose: what it is for, its floors and leanings with their reasons."""
     groups = [*all_tiers().values(), *all_purposes().values()]
-    rows = {tier.name: list(_rows(tier)) for tier in groups}
-    # One table for all, so that the columns of every tier stand below each other.
-    laid = table(_COLUMNS, [row for found in rows.values() for row in found], width, "  ")
-    lines = [
-        "3 tiers and 7 purposes   floors reject a machine, leanings are only reported",
-        "the number is that of the requirement (docs/requirements.md)",
-    ]
-    place = 0
+    lines = flow(
+        (
+            f"{len(all_tiers())} tiers and {len(all_purposes())} purposes",
+            "what is needed rejects a machine, what is preferred is only reported",
+            "the number is the requirement's, in docs/requirements.md",
+        ),
+        width,
+        0,
+    )
+    rows = [row for tier in groups for row in _rows(tier)]
+    # One table for all of them, so that their columns stand below each other; a row that begins
+    # a tier carries its number and is replaced by the tier's heading.
+    sizes = table_widths(_COLUMNS, rows, width - 2)
     for tier in groups:
-        lines += ["", *_head(tier)]
-        count = _lines_of(laid, place, len(rows[tier.name]))
-        lines += laid[place : place + count]
-        place += count
+        lines += ["", *_head(tier, width)]
+        lines += table(_COLUMNS, list(_rows(tier)), width, "  ", sizes)
     return lines
+
+
+def _head(tier: Tier, width: int) -> list[str]:
+    number = f"({tier.requirement})" if tier.requirement else ""
+    return flow((tier.name, tier.kind, f"for {tier.purpose_text} {number}".rstrip()), width, 0)
+
+
+def _rows(tier: Tier) -> Iterator[list[str]]:
+    for kind, floors in (("require", tier.require), ("prefer", tier.prefer)):
+        for place, floor in enumerate(floors):
+            label = "" if place else _HEADINGS[kind]
+            yield [label, floor_text(floor), floor.why, floor.requirement]
+    if tier.kept_free:
+        share = f"{100 * tier.kept_free:g} % of the card"
+        yield ["keeps free", share, "room against out-of-memory", tier.kept_free_requirement]
+    if tier.depth:
+        yield ["validates", tier.depth, "how deep a node's own checks go", ""]
+    if not (tier.require or tier.prefer or tier.depth):
+        yield ["", "adds no floor", "", ""]

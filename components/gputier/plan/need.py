@@ -134,7 +134,7 @@ def _override(
         floors[rule] = own
     if standing is None:
         return
-    replaced = own is None or standing.per or own.value != standing.value
+    replaced = own is None or standing.per or not _same(own.value, standing.value)
     raised = (
         own is not None
         and not standing.per
@@ -146,6 +146,11 @@ def _override(
         overrides.append(
             Override(rule, standing.origin, standing.value, own.value if own else None)
         )
+
+
+def _same(a: FloorValue, b: FloorValue) -> bool:
+    """Equal, whatever the order in which names are listed."""
+    return set(a) == set(b) if isinstance(a, tuple) and isinstance(b, tuple) else a == b
 
 
 #: A word of the workload: (rule, value or None to drop the tier's floor, where it is written).

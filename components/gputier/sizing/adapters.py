@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gputier.sizing.shape import Shape, matrices
 
 ATTENTION, MLP = ("q", "k", "v", "o"), ("gate", "up", "down")
+_QKV = ("q", "k", "v")
 
 _MODULES: dict[str, tuple[str, ...]] = {
     "all-linear": (*ATTENTION, *MLP),
@@ -16,21 +17,21 @@ _MODULES: dict[str, tuple[str, ...]] = {
     # The names that modules have in the common families' code.
     "q_proj": ("q",), "k_proj": ("k",), "v_proj": ("v",), "o_proj": ("o",), "out_proj": ("o",),
     "query": ("q",), "key": ("k",), "value": ("v",), "wq": ("q",), "wk": ("k",), "wv": ("v",),
-    "wo": ("o",), "qkv_proj": ("q", "k", "v"), "qkv": ("q", "k", "v"), "query_key_value": ("q", "k", "v"),
-    "c_attn": ("q", "k", "v"), "w_pack": ("q", "k", "v"), "wqkv": ("q", "k", "v"),
-    "in_proj": ("q", "k", "v"), "q_a_proj": ("q",), "q_b_proj": ("q",), "kv_a_proj_with_mqa": ("k",),
+    "wo": ("o",), "qkv_proj": _QKV, "qkv": _QKV, "query_key_value": _QKV, "c_attn": _QKV,
+    "w_pack": _QKV, "wqkv": _QKV, "in_proj": _QKV, "q_a_proj": ("q",), "q_b_proj": ("q",),
+    "kv_a_proj_with_mqa": ("k",),
     "kv_b_proj": ("v",), "dense": ("o",), "gate_proj": ("gate",), "up_proj": ("up",),
     "down_proj": ("down",), "gate_up_proj": ("gate", "up"), "w1": ("gate",), "w2": ("down",),
     "w3": ("up",), "fc1": ("up",), "fc2": ("down",), "fc_1": ("gate",), "fc_2": ("up",),
-    "dense_h_to_4h": ("gate", "up"), "dense_4h_to_h": ("down",), "c_fc": ("up",), "c_proj": ("o", "down"),
+    "dense_h_to_4h": ("gate", "up"), "dense_4h_to_h": ("down",), "c_fc": ("up",),
+    "c_proj": ("o", "down"),
 }  # fmt: skip
 
 _EMBEDDINGS = ("embed_tokens", "embed", "wte", "tok_embeddings", "word_embeddings", "embeddings")
 _OUTPUTS = ("lm_head", "output", "embed_out")
 
 
-@dataclass(frozen=True, slots=True)
-class Adapters:
+class Adapters(NamedTuple):
     """`parameters` of all adapters; `embeddings` of them are whole trained embedding matrices."""
 
     parameters: float
@@ -45,7 +46,8 @@ def adapters(shape: Shape, rank: int, targets: Iterable[str]) -> Adapters:
     does. A name that is not known counts as the widest matrix of each layer.
     """
     chosen: set[str] = set()
-    embeddings, unknown = 0.0, []
+    embeddings = 0.0
+    unknown: list[str] = []
     for target in targets:
         name = target.rsplit(".", 1)[-1].lower()
         if name in (*ATTENTION, *MLP):
@@ -59,7 +61,7 @@ def adapters(shape: Shape, rank: int, targets: Iterable[str]) -> Adapters:
         else:
             unknown.append(target)
     adapted = sum(
-        rank * (m.inputs + m.outputs) * m.count for kind, m in matrices(shape) if kind in chosen
+        rank * (m.inputs + m.outputs) * m.times for kind, m in matrices(shape) if kind in chosen
     )
     widest = rank * (shape.hidden + max(shape.ffn_width, shape.query_width)) * shape.layers
     total = adapted + widest * len(unknown) + embeddings

@@ -1,49 +1,17 @@
-"""A parsed config.json to a shape.
-
-config.json has no standard spelling; `_SPELLINGS` lists what the common families call the same
-thing (the configuration classes of Hugging Face transformers, and MPT, DBRX, Qwen and ChatGLM's
-own code).
-"""
+"""A model's config.json to a shape."""
 
 from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
 
+from gputier.sizing import hybrids
 from gputier.sizing.files import MOST_CONFIG_BYTES, Json, is_map, positive, read_json, refuse
 from gputier.sizing.shape import Mla, Shape, counted
-
-_SPELLINGS: dict[str, tuple[str, ...]] = {
-    "hidden": ("hidden_size", "n_embd", "d_model", "dim", "model_dim", "n_embed"),
-    "layers": ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "num_decoder_layers"),
-    "heads": ("num_attention_heads", "n_head", "n_heads", "num_heads", "decoder_attention_heads"),
-    "kv_heads": ("num_key_value_heads", "num_kv_heads", "n_head_kv", "n_kv_heads", "kv_n_heads"),
-    "head_size": ("head_dim", "kv_channels", "attention_head_dim", "d_kv"),
-    "ffn": (
-        "intermediate_size", "n_inner", "ffn_dim", "d_ff", "ffn_hidden_size", "inner_dim",
-        "feed_forward_size", "decoder_ffn_dim", "hidden_dim",
-    ),
-    "vocabulary": ("vocab_size", "padded_vocab_size", "n_vocab"),
-    "experts": ("num_local_experts", "n_routed_experts", "num_experts", "moe_num_experts"),
-    "experts_per_token": ("num_experts_per_tok", "num_experts_per_token", "moe_top_k", "moe_topk", "top_k_experts"),
-    "expert_ffn": ("moe_intermediate_size", "expert_ffn_hidden_size", "moe_ffn_hidden_size"),
-    "max_context": (
-        "max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "n_ctx",
-        "max_sequence_length", "model_max_length",
-    ),
-}  # fmt: skip
-
-_NESTED = (
-    "text_config",
-    "llm_config",
-    "language_config",
-    "language_model_config",
-    "thinker_config",
-)
-_INNER = ("attn_config", "ffn_config", "attention")
+from gputier.sizing.spellings import Config
 
 _UNGATED = frozenset((
     "gpt2", "gptj", "gpt_neo", "gpt_neox", "gpt_bigcode", "opt", "bloom", "falcon", "RefinedWeb",
@@ -67,51 +35,12 @@ _TEXT_ENCODERS = frozenset(
 _DTYPES = {"float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "float8_e4m3fn": "fp8"}
 
 
-@dataclass(frozen=True, slots=True)
-class FromConfig:
+class FromConfig(NamedTuple):
     """What a config.json says. `notes` are the places where it does not say enough."""
 
     shape: Shape
     precision: str | None
     notes: tuple[str, ...]
-
-
-class _Config:
-    """A config.json's language model, with one way to ask for a thing of many names."""
-
-    def __init__(self, raw: Json) -> None:
-        nested = next((raw[key] for key in _NESTED if is_map(raw.get(key))), None)
-        if nested and is_map(nested.get("text_config")):
-            nested = nested["text_config"]
-        self.raw: Json = raw
-        self.text: Json = cast("Json", nested) if nested else raw
-        kind = self.text.get("model_type") or raw.get("model_type")
-        self.kind = kind if isinstance(kind, str) else ""
-
-    def number(self, thing: str) -> int:
-        """The first spelling of `thing` that has a positive number; 0 when none."""
-        return self.first(*_SPELLINGS[thing])
-
-    def first(self, *keys: str) -> int:
-        places: list[Json] = [self.text]
-        places += [cast("Json", self.text[k]) for k in _INNER if is_map(self.text.get(k))]
-        for key in keys:
-            for place in places:
-                if found := positive(place.get(key)):
-                    return int(found)
-        return 0
-
-    def flag(self, key: str) -> bool | None:
-        value = self.text.get(key, self.raw.get(key))
-        return value if isinstance(value, bool) else None
-
-    def words(self, key: str) -> list[str]:
-        value: object = self.text.get(key)
-        if isinstance(value, str):
-            return [value]
-        if not isinstance(value, list):
-            return []
-        return [item for item in cast("list[object]", value) if isinstance(item, str)]
 
 
 def read_config(path: Path) -> FromConfig:
@@ -121,26 +50,42 @@ def read_config(path: Path) -> FromConfig:
 
 def from_config(raw: Json, path: Path | str = "config.json") -> FromConfig:
     """A parsed config.json as a shape. Raises InvalidInput when it describes no transformer."""
-    config = _Config(raw)
-    hidden, layers = config.number("hidden"), config.number("layers")
+    config = Config(raw)
+    hidden = config.number("hidden")
+    layers = config.number("layers") or len(config.words("layers_block_type"))
+    if isinstance(config.text.get("block_configs"), list):
+        refuse(
+            "model.config",
+            f"`{path}` describes every layer by itself (block_configs), which is not read",
+            "give `model.name`, or `model.parameters` with a `model.architecture`",
+        )
     if not hidden or not layers or layers > 10_000:
         what = "a diffusers pipeline's" if "_class_name" in raw else "no language model's"
         refuse(
             "model.config",
             f"`{path}` is {what} config.json: it has no hidden size and number of layers",
-            "for an image or video model give `model.name`; else the config.json beside the weights",
+            "give the config.json beside the weights; for an image model `model.name`",
         )
     notes: list[str] = []
-    shape = _with_experts(config, _attention(config, hidden, layers, notes))
-    extra = _vision(config, notes)
-    shape = replace(shape, extra=extra)
+    kinds = hybrids.layer_kinds(config, layers)
+    mixer = hybrids.mixer(config, hidden) if kinds.linear else hybrids.NO_MIXER
+    shape = replace(
+        _with_experts(config, _attention(config, hidden, kinds), kinds),
+        layers=layers,
+        linear_layers=kinds.linear,
+        mixer=mixer.parameters,
+        state_values=mixer.state * kinds.linear,
+        extra=_vision(config, notes),
+    )
+    if kinds.linear:
+        notes.append("a hybrid model: its parameters are estimated from the configuration")
     shape = replace(shape, parameters=counted(shape))
     return FromConfig(shape, _precision(config), tuple(notes))
 
 
-def _attention(config: _Config, hidden: int, layers: int, notes: list[str]) -> Shape:
+def _attention(config: Config, hidden: int, kinds: hybrids.Kinds) -> Shape:
     heads = config.number("heads") or max(1, hidden // 128)
-    attention, linear = _layer_kinds(config, layers, notes)
+    attention = kinds.attention
     local, window = _windows(config, attention)
     ffn = config.number("ffn") or config.first("expansion_ratio") * hidden or 4 * hidden
     if config.kind == "qwen":
@@ -149,7 +94,7 @@ def _attention(config: _Config, hidden: int, layers: int, notes: list[str]) -> S
     encoder = "text" if config.kind in _TEXT_ENCODERS else ""
     return Shape(
         parameters=0.0,
-        layers=layers,
+        layers=attention,
         hidden=hidden,
         heads=heads,
         kv_heads=_kv_heads(config, heads),
@@ -163,22 +108,21 @@ def _attention(config: _Config, hidden: int, layers: int, notes: list[str]) -> S
         local_layers=local,
         window=window,
         mla=_mla(config),
-        linear_layers=linear,
-        state_values=linear * _state_per_layer(config, hidden),
-        dense_layers=layers,
+        gated_attention=bool(config.flag("attn_output_gate")) or config.kind == "qwen3_next",
+        dense_layers=kinds.dense,
         encoder=encoder,
         max_context=config.number("max_context") or None,
     )
 
 
-def _kv_heads(config: _Config, heads: int) -> int:
+def _kv_heads(config: Config, heads: int) -> int:
     multi_query = config.flag("multi_query") and not config.flag("new_decoder_architecture")
     if config.flag("multi_query_attention"):  # ChatGLM
         return config.first("multi_query_group_num") or 1
     return min(heads, 1 if multi_query else config.number("kv_heads") or heads)
 
 
-def _mla(config: _Config) -> Mla | None:
+def _mla(config: Config) -> Mla | None:
     rank = config.first("kv_lora_rank")
     if not rank:
         return None
@@ -186,39 +130,7 @@ def _mla(config: _Config) -> Mla | None:
     return Mla(rank, *(config.first(key) for key in keys))
 
 
-def _layer_kinds(config: _Config, layers: int, notes: list[str]) -> tuple[int, int]:
-    """(layers with attention, layers with a fixed state), from the spellings hybrids use."""
-    kinds = config.words("layer_types") or config.words("layers_block_type")
-    pattern = config.text.get("hybrid_override_pattern")
-    if kinds:
-        linear = sum("linear" in kind or "mamba" in kind or "recurrent" in kind for kind in kinds)
-    elif isinstance(pattern, str):  # Nemotron-H: M mamba, * attention, - feed-forward
-        linear = pattern.count("M")
-        notes.append("a hybrid model: parameters are estimated from its config; check them")
-        return pattern.count("*"), linear
-    elif period := config.first("attn_layer_period", "full_attention_interval"):
-        linear = layers - len(range(config.first("attn_layer_offset"), layers, period))
-    elif config.kind in ("mamba", "mamba2", "falcon_mamba"):
-        linear = layers
-    else:
-        return layers, 0
-    if linear:
-        notes.append("a hybrid model: parameters are estimated from its config; check them")
-    return max(0, layers - linear), min(layers, linear)
-
-
-def _state_per_layer(config: _Config, hidden: int) -> float:
-    """Values per sequence of one linear layer."""
-    if heads := config.first("linear_num_value_heads"):
-        return heads * config.first("linear_key_head_dim") * config.first("linear_value_head_dim")
-    state = config.first("mamba_d_state", "ssm_state_size", "state_size")
-    inner = config.first(
-        "mamba_d_ssm", "intermediate_size" if config.kind == "mamba" else "d_inner"
-    )
-    return float(state * (inner or hidden * (config.first("mamba_expand", "expand") or 2)))
-
-
-def _windows(config: _Config, attention: int) -> tuple[int, int]:
+def _windows(config: Config, attention: int) -> tuple[int, int]:
     """(layers that keep only a window, the window)."""
     window = config.first("sliding_window", "sliding_window_size", "attention_chunk_size")
     if not window or config.flag("use_sliding_window") is False:
@@ -241,32 +153,46 @@ def _windows(config: _Config, attention: int) -> tuple[int, int]:
     return min(local, attention), window
 
 
-def _with_experts(config: _Config, shape: Shape) -> Shape:
+def _moe_layers(config: Config, kinds: hybrids.Kinds) -> int:
+    if kinds.moe is not None:
+        return kinds.moe
+    listed = config.text.get("moe_layer_freq")
+    if isinstance(listed, list):
+        return sum(1 for item in cast("list[object]", listed) if item == 1)
+    dense = config.first("first_k_dense_replace", "num_dense_layers", "moe_layer_start_index")
+    step = config.first("decoder_sparse_step", "expert_layer_period", "interleave_moe_layer_step")
+    return max(0, kinds.dense - dense) // (step or 1)
+
+
+def _with_experts(config: Config, shape: Shape, kinds: hybrids.Kinds) -> Shape:
     experts = config.number("experts")
     if experts <= 1:
         return shape
     width = config.number("expert_ffn") or shape.ffn
-    dense = config.first("first_k_dense_replace", "num_dense_layers", "moe_layer_start_index")
-    step = config.first("decoder_sparse_step", "expert_layer_period", "interleave_moe_layer_step")
-    moe = max(0, shape.layers - dense) // (step or 1)
-    shared = config.first("shared_expert_intermediate_size")
+    moe = _moe_layers(config, kinds)
+    shared = config.first(
+        "shared_expert_intermediate_size",
+        "moe_shared_expert_intermediate_size",
+        "shared_intermediate_size",
+    )
     shared = shared or config.first("n_shared_experts", "num_shared_experts") * width
     if config.kind == "llama4_text":  # one shared expert beside the routed ones, by its code
         shared = shared or width
-    dense_ffn = config.first("intermediate_size_mlp") or shape.ffn
+    dense_ffn = config.first("intermediate_size_mlp", "dense_intermediate_size") or shape.ffn
     return replace(
         shape,
         ffn=dense_ffn,
-        dense_layers=shape.layers - moe,
+        dense_layers=kinds.dense if kinds.moe is not None else kinds.dense - moe,
         moe_layers=moe,
         experts=experts,
         experts_per_token=config.number("experts_per_token") or 2,
         expert_ffn=width,
         shared_ffn=shared,
+        expert_hidden=config.first("moe_latent_size"),
     )
 
 
-def _vision(config: _Config, notes: list[str]) -> float:
+def _vision(config: Config, notes: list[str]) -> float:
     """Parameters of a vision tower, from its width, depth and FFN; they stay at 16 bit."""
     tower = config.raw.get("vision_config")
     if not is_map(tower) or config.text is config.raw:
@@ -279,7 +205,7 @@ def _vision(config: _Config, notes: list[str]) -> float:
     return depth * (4 * width**2 + 2 * width * inner)
 
 
-def _precision(config: _Config) -> str | None:
+def _precision(config: Config) -> str | None:
     quantised = config.raw.get("quantization_config") or config.text.get("quantization_config")
     if is_map(quantised):
         return _quantised(cast("Json", quantised))

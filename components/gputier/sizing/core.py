@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from gputier.sizing import images, margins
-from gputier.sizing.known import FAIR, GOOD, MEASURED, Known, resolve, unknown_name
-from gputier.sizing.records import Part, Sizing
+from gputier import errors
+from gputier.sizing import images, margins, names, table
+from gputier.sizing.known import FAIR, GOOD, MEASURED, Known, resolve
+from gputier.sizing.records import Part, Sizing, several
 from gputier.sizing.serving import Draft, serve
 from gputier.sizing.training import train
 from gputier.workload.ml import Model
@@ -67,7 +68,8 @@ def _seats(seats: int, gpus: int, kept_free: float) -> Sizing:
         Part(
             "activations",
             each * SEAT_GIB,
-            f"{each} seats × 8 GB profile, {SEAT_GIB:.2f} GiB usable each (8–16 GB is usual)",
+            f"{several(each, 'seat')} × 8 GB profile, {SEAT_GIB:.2f} GiB of it usable (8–16 GB is"
+            " usual)",
         )
     )
     # A profile is a fixed slice of the card, not an estimate: no margin, and it may be filled.
@@ -97,10 +99,9 @@ def _training(model: Model, known: Known, gpus: int, kept_free: float) -> Sizing
 
 
 def _image(model: Model, gpus: int, kept_free: float) -> Sizing:
-    name = model.name or ""
     found = images.look_up(model)
     if found is None:
-        raise unknown_name(name)
+        raise _unknown_name(model.name or "")
     limit = margins.TRAINING_LIMIT if model.training else margins.SERVING_LIMIT
     draft = Draft(list(found.parts), list(found.warnings))
     needed = sum(part.gib for part in draft.parts)
@@ -109,6 +110,19 @@ def _image(model: Model, gpus: int, kept_free: float) -> Sizing:
 
 
 def _unread(model: Model) -> tuple[str, ...]:
+    said: list[str] = []
     if model.image is not None:
-        return ("`model.image` is for image and video models; this one is sized without it",)
-    return ()
+        said.append("`model.image` is for image and video models; this one is sized without it")
+    if model.seats is not None:
+        said.append("`model.seats` is not read beside a model: desktops are sized without one")
+    return tuple(said)
+
+
+def _unknown_name(name: str) -> errors.InvalidInput:
+    """The refusal of a name that no table has, with the nearest one and the other inputs."""
+    text = names.understood(name).text.rsplit("/", 1)[-1]
+    near = errors.did_you_mean(text, [*table.load().all_names(), *images.all_names()], cutoff=0.7)
+    hint = (f"did you mean `{near}`? Or " if near else "") + table.OTHER_INPUTS
+    return errors.InvalidInput(
+        errors.Problem("model.name", f"no model `{name}` in the built-in table", hint)
+    )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 from gputier.sizing import names
 from gputier.sizing.table import DATA
@@ -19,8 +19,7 @@ _CLASSES: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Pipeline:
+class Pipeline(NamedTuple):
     """One image or video model: parameters of its parts, what it makes when not told otherwise."""
 
     name: str
@@ -33,8 +32,7 @@ class Pipeline:
     verified: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
+class Figure(NamedTuple):
     """One published figure. `pixels` is width × height × frames × batch; GB as the source says."""
 
     model: str
@@ -59,8 +57,8 @@ class Figure:
         )
         whole = self.offload == "none" or self.offload.startswith(("none (", "none, "))
         left_out = "precomputed" in self.offload or "DialogGen" in self.task
-        upper = not self.measure.startswith(("minimum", "GPU with", "from"))
-        return makes and whole and upper and not left_out
+        bounded = not self.measure.startswith(("minimum", "more than", "GPU with", "from"))
+        return makes and whole and bounded and not left_out
 
     @property
     def trains(self) -> str:
@@ -101,18 +99,17 @@ def _total(text: str) -> float:
     return sum(float(piece) for piece in text.split("+")) if text else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Figures:
+class Figures(NamedTuple):
     """All pipelines and figures, with the names indexed."""
 
     pipelines: tuple[Pipeline, ...]
     figures: tuple[Figure, ...]
     names: tuple[tuple[str, ...], ...]
-    index: names.NameIndex
+    by_name: names.NameIndex
 
     def find(self, name: str) -> Pipeline | None:
         """The pipeline that a name means; None when there is none or it may mean several."""
-        found = self.index.find(name)
+        found = self.by_name.find(name)
         return self.pipelines[found[0]] if len(found) == 1 else None
 
     def of(self, pipeline: Pipeline) -> Sequence[Figure]:

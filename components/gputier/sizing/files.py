@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn, cast
+from typing import Any, NamedTuple, NoReturn, cast
 
 from gputier import errors
 
@@ -20,8 +19,7 @@ MOST_INDEX_BYTES = 64 * 2**20
 _LAYER = re.compile(r"(?:^|\.)(?:layers|h|blocks)\.(\d{1,4})\.")
 
 
-@dataclass(frozen=True, slots=True)
-class FromIndex:
+class FromIndex(NamedTuple):
     """What a safetensors index says: bytes of all tensors, parameters and layers where told."""
 
     total_bytes: float

@@ -6,12 +6,11 @@ that it can be checked by hand; `reference` is where the layout is published.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
-    """How weights are stored. Bytes per parameter; `embedding` and `output` are those two layers'."""
+class Format(NamedTuple):
+    """How weights are stored, in bytes per parameter; `embedding`, `output`: those two layers."""
 
     name: str
     bytes: float

@@ -12,16 +12,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from gputier import units
 from gputier.sizing import figures as published
 from gputier.sizing import names
 from gputier.sizing.figures import SIXTEEN_BIT, Figure, Figures, Pipeline
 from gputier.sizing.formats import of
 from gputier.sizing.known import FAIR, GOOD, WEAK
 from gputier.sizing.recipes import STATES, adapter_recipe, recipe
-from gputier.sizing.records import GIB, Part
+from gputier.sizing.records import GIB, Part, billions
 from gputier.workload.ml import Model, Training
 
 CONTEXT_GIB = 1.0
@@ -38,8 +37,7 @@ ADAPTER_SHARE = 0.02
 """Adapter parameters of a LoRA on the denoiser; rank 16–64 gives 0.5 to 3 %."""
 
 
-@dataclass(frozen=True, slots=True)
-class Looked:
+class Looked(NamedTuple):
     """What the look-up found: parts without a margin, and the fraction to keep as one."""
 
     parts: tuple[Part, ...]
@@ -49,8 +47,7 @@ class Looked:
     warnings: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
+class _Asked(NamedTuple):
     """What is to be made: pixels over all frames and the batch, in which class of precision."""
 
     pipeline: Pipeline
@@ -60,8 +57,7 @@ class _Asked:
     words: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
+class _Found(NamedTuple):
     """Activations for what was asked, how they were come by, and whether they were published."""
 
     activations_gib: float
@@ -123,10 +119,9 @@ def _weights_gib(pipeline: Pipeline, form: str) -> float:
 
 def _weights_words(pipeline: Pipeline, form: str) -> str:
     each = _COMPONENT_BYTES[form]
-    return (
-        f"({units.parameters(pipeline.denoiser)} denoiser + {units.parameters(pipeline.text_encoders)}"
-        f" text encoders) × {each:g} B + {units.parameters(pipeline.vae)} VAE × {max(2.0, each):g} B"
-    )
+    quantised = f"{billions(pipeline.denoiser)} denoiser + {billions(pipeline.text_encoders)}"
+    vae = f"{billions(pipeline.vae)} VAE × {max(2.0, each):g} B"
+    return f"({quantised} text encoders) × {each:g} B + {vae}"
 
 
 def _serving(asked: _Asked, table: Figures) -> _Found:
@@ -176,24 +171,38 @@ def _rough(asked: _Asked, reached: float) -> str:
 
 
 def _borrowed(asked: _Asked, table: Figures) -> _Found:
-    """Activations of the nearest other pipeline of the kind, in proportion to the pixels."""
-    lenders: list[tuple[float, float, Figure]] = []
-    for pipeline in table.pipelines:
-        if pipeline.kind != asked.pipeline.kind or not pipeline.denoiser:
-            continue
-        for figure in table.of(pipeline):
-            activations = figure.gb - _weights_gib(pipeline, figure.form)
-            if figure.serves and figure.form == SIXTEEN_BIT and activations > 0:
-                distance = abs(math.log(pipeline.denoiser / max(asked.pipeline.denoiser, 1.0)))
-                lenders.append((distance, -activations / figure.pixels, figure))
+    """Activations of the nearest other pipeline of the kind, in proportion to the pixels.
+
+    A model of which nothing but training runs are published takes the largest of them.
+    """
+    if not asked.pipeline.denoiser:
+        own = table.of(asked.pipeline)
+        runs = [figure for figure in own if figure.trains] or own
+        figure = max(runs, key=lambda f: f.gb)
+        warning = f"only training runs are published for {asked.pipeline.name}: one stands in"
+        return _Found(figure.gb, _quoted(figure), False, warning)
+    lenders = [
+        (_distance(asked.pipeline, pipeline), -activations / figure.pixels, figure)
+        for pipeline in table.pipelines
+        if pipeline.kind == asked.pipeline.kind and pipeline.denoiser
+        for figure in table.of(pipeline)
+        if figure.serves and figure.form == SIXTEEN_BIT
+        if (activations := figure.gb - _weights_gib(pipeline, SIXTEEN_BIT)) > 0
+    ]
     _, per_pixel, figure = min(lenders, key=lambda lender: lender[:2])
     return _Found(
         -per_pixel * asked.pixels,
         f"{asked.words} at the activations per pixel of {_quoted(figure)}",
         False,
         f"no figure is published for {asked.pipeline.name}: its activations are estimated from"
-        f" {figure.model}, the nearest {asked.pipeline.kind} model by size",
+        f" {figure.model}, the nearest {asked.pipeline.kind} model",
     )
+
+
+def _distance(asked: Pipeline, other: Pipeline) -> tuple[bool, float]:
+    """The same maker's first (they share blocks and VAE), then the nearest denoiser by size."""
+    by_another = asked.name.split("/")[0] != other.name.split("/")[0]
+    return by_another, abs(math.log(other.denoiser / max(asked.denoiser, 1.0)))
 
 
 def _quoted(figure: Figure) -> str:
@@ -252,7 +261,7 @@ def _estimated_training(asked: _Asked, training: Training, table: Figures) -> Lo
     form = "4-bit" if training.method == "qlora" else SIXTEEN_BIT
     pipeline = asked.pipeline
     parts = [Part("weights", _weights_gib(pipeline, form), _weights_words(pipeline, form))]
-    trained = units.parameters(pipeline.denoiser)
+    trained = billions(pipeline.denoiser)
     if training.method == "full":
         used = recipe(training, training.state)
         extra = STATES[training.state].weights - 2.0

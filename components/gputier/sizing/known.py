@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
-from gputier import errors, units
+from gputier import units
 from gputier.sizing import configs, files, names, table
 from gputier.sizing.formats import FORMATS
 from gputier.sizing.shape import Shape, counted, matrices, typical
@@ -63,8 +64,7 @@ def resolve(model: Model) -> Known | None:
     return _resolved(key)
 
 
-@dataclass(frozen=True, slots=True)
-class _Stamp:
+class _Stamp(NamedTuple):
     """A file as it is now: a changed file is read again."""
 
     path: Path
@@ -72,13 +72,12 @@ class _Stamp:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Key:
+class _Key(NamedTuple):
     """Everything the answer depends on. Selection asks once per GPU count for the same model."""
 
     name: str | None
     config: _Stamp | None
-    index: _Stamp | None
+    weights: _Stamp | None
     parameters: int | None
     active: int | None
     precision: str | None
@@ -101,8 +100,8 @@ def _resolved(key: _Key) -> Known | None:
         known = _by_name(key.name, key.precision)
     elif key.config is not None:
         known = _by_config(key.config.path)
-    elif key.index is not None:
-        known = _by_index(key.index.path, key)
+    elif key.weights is not None:
+        known = _by_index(key.weights.path, key)
     elif key.parameters is not None:
         known = _by_count(float(key.parameters), key)
     else:
@@ -125,8 +124,8 @@ def _by_name(name: str, declared: str | None) -> Known | None:
     native = {"int4": "int4-gptq"}.get(entry.native_precision, entry.native_precision)
     if asked.unknown_format and declared is None:
         warnings.append(
-            f"`{name}` names the format {asked.unknown_format}, which is not sized; {native} stands in:"
-            " set `model.precision` (q4_0 is near the 4-bit GGUF formats)"
+            f"`{name}` names the format {asked.unknown_format}, which is not sized; {native} stands"
+            " in: set `model.precision` (q4_0 is near the 4-bit GGUF formats)"
         )
     if not entry.verified:
         warnings.append(
@@ -177,9 +176,9 @@ def _by_index(path: Path, key: _Key) -> Known:
         count_only=key.architecture is None,
         widen=UNVERIFIED_MARGIN,
         warnings=(
-            "an index says how large the weights are, not the model's shape; KV cache and activations"
-            f" are those of a typical decoder of {units.parameters(parameters)}: give `model.config` or"
-            " `model.architecture` for the real ones",
+            "an index says how large the weights are, not the model's shape: KV cache and"
+            f" activations are those of a typical decoder of {units.parameters(parameters)}; give"
+            " `model.config` or `model.architecture` for the real ones",
         ),
     )
 
@@ -196,8 +195,8 @@ def _by_count(parameters: float, key: _Key) -> Known:
     return Known(
         shape,
         "bf16",
-        f"a parameter count alone ({units.parameters(parameters)}): rule of thumb, with the shape of a"
-        f" typical decoder ({shape.layers} layers × {shape.hidden:,})",
+        f"a parameter count alone ({units.parameters(parameters)}): rule of thumb, with the shape"
+        f" of a typical decoder ({shape.layers} layers × {shape.hidden:,})",
         WEAK,
         said=False,
         count_only=key.architecture is None,
@@ -232,7 +231,7 @@ def _corrected(known: Known, declared: Architecture, key: _Key) -> Known:
     if key.parameters is not None:
         shape = replace(shape, parameters=float(key.parameters))
         shape = replace(shape, tied=_ties(shape))
-    elif key.index is not None:
+    elif key.weights is not None:
         shape = replace(shape, parameters=old.parameters)
         shape = replace(shape, tied=_ties(shape))
     elif key.name is not None or key.config is not None:
@@ -284,15 +283,3 @@ def _ties(shape: Shape) -> bool:
     """Whether one embedding matrix, not two, explains the declared count better."""
     blocks = sum(matrix.parameters for _, matrix in matrices(shape))
     return shape.parameters - blocks < 1.5 * shape.vocabulary * shape.hidden
-
-
-def unknown_name(name: str) -> errors.InvalidInput:
-    """The refusal of a name that no table has, with the nearest one and the other inputs."""
-    from gputier.sizing import images
-
-    text = names.understood(name).text.rsplit("/", 1)[-1]
-    near = errors.did_you_mean(text, [*table.load().all_names(), *images.all_names()], cutoff=0.7)
-    hint = (f"did you mean `{near}`? " if near else "") + table.OTHER_INPUTS
-    return errors.InvalidInput(
-        errors.Problem("model.name", f"no model `{name}` in the built-in table", hint)
-    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gputier import units
+from gputier.sizing.adapters import adapters
 from gputier.sizing.known import Known
 from gputier.sizing.records import GIB, Part
 from gputier.sizing.training import Job, saved_by_sharding
@@ -30,15 +31,15 @@ FEW_GPUS = 4
 
 def training_margin(job: Job, needed_gib: float, known: Known) -> tuple[float, list[str]]:
     """(margin in GiB, warnings about kinds of job that err)."""
-    fraction = TRAINING_MARGIN[job.method] + known.widen
+    fraction = TRAINING_MARGIN[job.method] + min(known.widen, WEAK_KIND)
     said: list[str] = []
-    if job.method == "qlora" and job.precision in ("int8", "fp8"):
-        if known.shape.vocabulary >= LARGE_VOCABULARY:
-            fraction += WEAK_KIND
-            said.append(
-                f"8-bit LoRA with a vocabulary of {known.shape.vocabulary:,} has needed more than"
-                " estimated: the margin is wider"
-            )
+    eight_bit = job.method == "qlora" and job.precision in ("int8", "fp8")
+    if eight_bit and known.shape.vocabulary >= LARGE_VOCABULARY:
+        fraction += WEAK_KIND
+        said.append(
+            f"8-bit LoRA with a vocabulary of {known.shape.vocabulary:,} has needed more than"
+            " estimated: the margin is wider"
+        )
     if job.method != "full" and _trains_embeddings(job):
         fraction += WEAK_KIND
         said.append("adapters that train embeddings have needed more than estimated: wider margin")
@@ -48,16 +49,14 @@ def training_margin(job: Job, needed_gib: float, known: Known) -> tuple[float, l
         # Bounded by the saving itself, so that a second GPU never raises what each one needs.
         margin += min(WEAK_KIND * needed_gib, 0.9 * saved)
         said.append(
-            f"sharding over {job.gpus} GPUs should save {units.gib(saved)} on each, but FSDP on two to"
-            " four has been measured to save far less: the margin is wider; measure it and set"
+            f"sharding over {job.gpus} GPUs should save {units.gib(saved)} on each, but FSDP on two"
+            " to four has been measured to save far less: the margin is wider; measure it and set"
             " `model.measured_gib`"
         )
     return margin, said
 
 
 def _trains_embeddings(job: Job) -> bool:
-    from gputier.sizing.adapters import adapters
-
     training = job.training
     return adapters(job.known.shape, training.lora_rank, training.lora_targets).embeddings > 0
 
@@ -75,8 +74,8 @@ def with_kept_free(
         return Part(
             "margin",
             tier_gib,
-            f"{units.gib(needed_gib)} × ({limit:g} ÷ {1 - kept_free:g} − 1): {kept_free:.0%} of the card"
-            f" stays free, more than sizing's own {units.gib(own_gib)}",
+            f"{units.gib(needed_gib)} × ({limit:g} ÷ {1 - kept_free:g} − 1): {kept_free:.0%} of the"
+            f" card stays free, more than sizing's own {units.gib(own_gib)}",
         )
     if own_gib <= 0:
         return None

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 _SEPARATORS = re.compile(r"[\s_:/+\-]+")
 _LETTER_DIGIT = re.compile(r"(?<=[a-z])(?=\d)")
@@ -32,8 +32,7 @@ _Looser = tuple[dict[str, list[int]], dict[str, list[int]], list[tuple[tuple[str
 _GGUF = re.compile(r"[-_.:](i?q\d(?:_[a-z0-9]+)*)(?=$|[-_.])", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(NamedTuple):
     """What was asked for: the model's own words, and the precision that the name carries."""
 
     text: str

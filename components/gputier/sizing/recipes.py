@@ -11,7 +11,6 @@ engine and Megatron do: 18, the upper end of what recipes use.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from gputier.workload.ml import Training
@@ -37,14 +36,14 @@ EIGHT_BIT_MOMENT = 1.0
 """bitsandbytes keeps each moment in one byte, its block scales are below 2 %."""
 
 MOMENTS: dict[str, int] = {
-    "adamw": 2, "adamw-8bit": 2, "paged-adamw-8bit": 2, "lion": 1, "sgd": 1, "adafactor": 0, "lomo": 0,
+    "adamw": 2, "adamw-8bit": 2, "paged-adamw-8bit": 2, "lion": 1, "sgd": 1, "adafactor": 0,
+    "lomo": 0,
 }  # fmt: skip
 """Values the optimizer keeps per parameter. SGD is counted with momentum; Adafactor's factored
 moments are a row and a column per matrix; LOMO keeps none and no gradients (arXiv 2306.09782)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Recipe:
+class Recipe(NamedTuple):
     """Bytes per trained parameter of one way to train."""
 
     state: str

@@ -7,6 +7,16 @@ from dataclasses import dataclass
 GIB = 2.0**30
 
 
+def several(count: int, thing: str) -> str:
+    """`1 sequence`, `4 sequences`."""
+    return f"{count:,} {thing}" + ("" if count == 1 else "s")
+
+
+def billions(count: float) -> str:
+    """A parameter count in a formula, exact enough to check the arithmetic: `6.98B`, `83.7M`."""
+    return f"{count / 1e9:,.2f}B" if count >= 1e9 else f"{count / 1e6:,.1f}M"
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """One piece of the memory a GPU holds: its name, GiB per GPU, and the arithmetic in words."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from gputier.sizing.formats import KV_BYTES
 from gputier.sizing.known import Known
-from gputier.sizing.records import GIB, Part
+from gputier.sizing.records import GIB, Part, several
 from gputier.sizing.shape import Shape
 from gputier.sizing.weights import stored
 from gputier.workload.ml import Model
@@ -129,7 +129,7 @@ def _cache_formula(shape: Shape, bytes_each: float, tokens: int, sequences: int)
     layers = " + ".join(pieces) if pieces else "0 layers"
     if len(pieces) > 1:
         layers = f"({layers})"
-    return f"{layers} tokens × {values} × {bytes_each:g} B × {sequences} sequences"
+    return f"{layers} tokens × {values} × {bytes_each:g} B × {several(sequences, 'sequence')}"
 
 
 def _cache_share(shape: Shape, gpus: int) -> float:
@@ -144,11 +144,11 @@ def _cache_share(shape: Shape, gpus: int) -> float:
 
 
 def _shared(share: float, gpus: int) -> str:
-    if gpus == 1:
-        return ""
-    if math.isclose(share, 1 / gpus):
-        return f" ÷ {gpus} GPUs"
-    return f" × {share:.3g} on each of {gpus} GPUs, which hold at least one KV head or latent each"
+    if gpus == 1 or math.isclose(share, 1 / gpus):
+        return _over(gpus)
+    if share == 1.0:
+        return f", whole on each of {gpus} GPUs"
+    return f" × {share:.3g}: each of {gpus} GPUs holds one KV head"
 
 
 def _parallel_limits(shape: Shape, gpus: int, draft: Draft) -> None:
@@ -171,7 +171,7 @@ def _encode(model: Model, shape: Shape, draft: Draft) -> None:
             "kv_cache",
             size,
             f"{shape.decoder_layers} decoder layers × {shape.hidden} × 2 × 2 B × ({WHISPER_TOKENS}"
-            f" tokens + {WHISPER_FRAMES} audio frames) × {sequences} sequences",
+            f" tokens + {WHISPER_FRAMES} audio frames) × {several(sequences, 'sequence')}",
         )
         length = WHISPER_FRAMES
     elif shape.encoder == "wav2vec2":
@@ -182,7 +182,7 @@ def _encode(model: Model, shape: Shape, draft: Draft) -> None:
     draft.add(
         "activations",
         per_token * length * sequences,
-        f"one layer × {per_token:,.0f} B × {length:,} tokens × {sequences} sequences",
+        f"one layer × {per_token:,.0f} B × {length:,} tokens × {several(sequences, 'sequence')}",
     )
 
 

@@ -27,15 +27,15 @@ class Mla(NamedTuple):
 
 
 class Matrix(NamedTuple):
-    """`count` equal linear layers of the model: `inputs` × `outputs` weights each."""
+    """`times` equal linear layers of the model: `inputs` × `outputs` weights each."""
 
     inputs: int
     outputs: int
-    count: float
+    times: float
 
     @property
     def parameters(self) -> float:
-        return float(self.inputs) * self.outputs * self.count
+        return float(self.inputs) * self.outputs * self.times
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,9 +44,11 @@ class Shape:
 
     `parameters` is what is stored, every expert included. `cache_layers` of the
     `attention_layers` keep a KV cache of their own, `local_layers` of those only for the last
-    `window` tokens; `state_values` are the values per sequence that all linear-attention layers
-    together hold. `extra` is what is in no block and no embedding (vision tower, audio encoder,
-    per-layer embeddings). `encoder` is "" for a decoder, else text, whisper or wav2vec2.
+    `window` tokens. `linear_layers` have `mixer` parameters each and no cache; `state_values` are
+    the values per sequence that all of them together hold. `gated_attention` doubles the query
+    projection. Experts take in `expert_hidden` values where that is not `hidden`. `extra` is what
+    is in no block and no embedding: vision tower, audio encoder, per-layer embeddings. `encoder`
+    is "" for a decoder, else text, whisper or wav2vec2.
     """
 
     parameters: float
@@ -64,14 +66,17 @@ class Shape:
     local_layers: int = 0
     window: int = 0
     mla: Mla | None = None
-    state_values: float = 0.0
+    gated_attention: bool = False
     linear_layers: int = 0
+    mixer: float = 0.0
+    state_values: float = 0.0
     dense_layers: int = 0
     moe_layers: int = 0
     experts: int = 0
     experts_per_token: int = 0
     expert_ffn: int = 0
     shared_ffn: int = 0
+    expert_hidden: int = 0
     extra: float = 0.0
     embedding_width: int = 0
     encoder: str = ""
@@ -117,7 +122,8 @@ class Shape:
     @property
     def expert_parameters(self) -> float:
         """Parameters in routed experts."""
-        per_expert = (3 if self.gated else 2) * float(self.hidden) * self.expert_ffn
+        inputs = float(self.expert_hidden or self.hidden)
+        per_expert = (3 if self.gated else 2) * inputs * self.expert_ffn
         return min(per_expert * self.experts * self.moe_layers, self.parameters)
 
 
@@ -126,19 +132,18 @@ def matrices(shape: Shape) -> Iterator[tuple[str, Matrix]]:
     h, layers = shape.hidden, shape.attention_layers
     yield from _attention(shape, layers)
     if shape.linear_layers:
-        # Linear-attention mixers differ by kind; their projections are about four hidden × hidden.
-        yield "q", Matrix(h, h, 4 * shape.linear_layers)
-    widths = [(shape.ffn, shape.dense_layers)]
-    if shape.moe_layers:
-        widths.append((shape.expert_ffn, shape.moe_layers * shape.experts))
-        if shape.shared_ffn:
-            widths.append((shape.shared_ffn, shape.moe_layers))
-    for width, count in widths:
-        if width and count:
+        # Their projections differ by kind; adapters see them as square matrices of that size.
+        yield "q", Matrix(h, h, shape.mixer / h**2 * shape.linear_layers)
+    for inputs, width, times in (
+        (h, shape.ffn, shape.dense_layers),
+        (shape.expert_hidden or h, shape.expert_ffn, shape.moe_layers * shape.experts),
+        (h, shape.shared_ffn, shape.moe_layers),
+    ):
+        if width and times:
             if shape.gated:
-                yield "gate", Matrix(h, width, count)
-            yield "up", Matrix(h, width, count)
-            yield "down", Matrix(width, h, count)
+                yield "gate", Matrix(inputs, width, times)
+            yield "up", Matrix(inputs, width, times)
+            yield "down", Matrix(width, inputs, times)
 
 
 def _attention(shape: Shape, layers: int) -> Iterator[tuple[str, Matrix]]:
@@ -152,7 +157,7 @@ def _attention(shape: Shape, layers: int) -> Iterator[tuple[str, Matrix]]:
         yield "v", Matrix(mla.rank, shape.heads * (mla.nope + mla.value), layers)
         yield "o", Matrix(shape.heads * mla.value, h, layers)
     elif layers:
-        yield "q", Matrix(h, shape.query_width, layers)
+        yield "q", Matrix(h, shape.query_width * (2 if shape.gated_attention else 1), layers)
         yield "k", Matrix(h, shape.kv_width, layers)
         yield "v", Matrix(h, shape.kv_width, layers)
         yield "o", Matrix(shape.query_width, h, layers)
@@ -163,7 +168,7 @@ def counted(shape: Shape) -> float:
     h = shape.hidden
     table = float(shape.vocabulary) * (shape.embedding_width or h)
     norms = h * (2 * shape.layers + 1)
-    routers = float(h) * shape.experts * shape.moe_layers
+    routers = float(h) * (shape.experts + 2 * shape.expert_hidden) * shape.moe_layers
     blocks = sum(matrix.parameters for _, matrix in matrices(shape))
     return blocks + norms + routers + shape.extra + table * (1 if shape.tied else 2)
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from gputier import errors
-from gputier.sizing import names
+from gputier.sizing import mixers, names
 from gputier.sizing.shape import Mla, Shape
 
 DATA = Path(__file__).parent / "data"
 
 OTHER_INPUTS = (
-    "or give `model.config` (the path of its config.json), `model.weights_index` (its"
+    "give `model.config` (the path of its config.json), `model.weights_index` (its"
     " model.safetensors.index.json), or `model.parameters` such as 7B"
 )
 
@@ -29,8 +29,7 @@ _MAY_DIFFER = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One model of the table. `verified` and `source` are the row's own."""
 
     name: str
@@ -42,13 +41,12 @@ class Entry:
     notes: str
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(NamedTuple):
     """The rows as text, with their names indexed. Only the row asked for is turned into a shape."""
 
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    index: names.NameIndex
+    by_name: names.NameIndex
 
     def row(self, number: int) -> dict[str, str]:
         return dict(zip(self.header, self.rows[number], strict=True))
@@ -75,7 +73,7 @@ def find(name: str) -> Entry | None:
     Raises InvalidInput when it may mean several of different size, naming them.
     """
     table = load()
-    found = table.index.find(name)
+    found = table.by_name.find(name)
     if not found:
         return None
     rows = [table.row(number) for number in found]
@@ -113,7 +111,8 @@ def entry(row: dict[str, str]) -> Entry:
 
 
 def _number(row: dict[str, str], column: str) -> int:
-    text = row[column]
+    """The cell's leading number (`128x128 per head` is 128); 0 where it is empty."""
+    text = row[column].split("x", 1)[0]
     return int(float(text)) if text else 0
 
 
@@ -124,6 +123,7 @@ def _shape(row: dict[str, str]) -> Shape:
     cached = n("attention_layers") - n("kv_shared_layers")
     local, window = _sliding(row, cached)
     experts, ffn_layers, dense = n("experts"), n("ffn_layers"), n("dense_layers")
+    mixer = _mixer(row)
     whisper = row["architecture"] == "whisper"
     return Shape(
         parameters=n("parameters"),
@@ -141,8 +141,10 @@ def _shape(row: dict[str, str]) -> Shape:
         local_layers=local,
         window=window,
         mla=_mla(row),
-        state_values=_state_values(row),
+        gated_attention=row["attention_output_gate"] == "yes",
         linear_layers=n("linear_layers"),
+        mixer=mixer.parameters,
+        state_values=mixer.state * n("linear_layers"),
         dense_layers=dense if experts else ffn_layers,
         moe_layers=ffn_layers - dense if experts else 0,
         experts=experts,
@@ -179,25 +181,31 @@ def _mla(row: dict[str, str]) -> Mla | None:
     return Mla(*(_number(row, column) for column in columns))
 
 
-def _state_values(row: dict[str, str]) -> float:
-    """Values per sequence that the linear-attention or state-space layers hold, all together."""
+def _mixer(row: dict[str, str]) -> mixers.Mixer:
+    """The linear-attention or state-space layer of a row; nothing for a plain transformer."""
 
     def n(column: str) -> int:
         return _number(row, column)
 
-    kept_inputs = max(0, n("conv_kernel") - 1)
+    hidden, inner, state, kernel = (
+        n(c) for c in ("hidden_size", "ssm_inner_size", "ssm_state_size", "conv_kernel")
+    )
     match row["linear_kind"]:
-        case "mamba1":
-            per_layer = n("ssm_inner_size") * (n("ssm_state_size") + kept_inputs)
-        case "mamba2":
-            state = n("ssm_state_size")
-            convolved = n("ssm_inner_size") + 2 * n("ssm_groups") * state
-            per_layer = n("ssm_inner_size") * state + convolved * kept_inputs
         case "":
-            per_layer = 0
-        case _:  # gated_delta, kda, lightning: a key × value matrix per head
-            keys, values = n("linear_key_size"), n("linear_value_size")
-            heads = n("linear_value_heads")
-            convolved = 2 * n("linear_key_heads") * keys + heads * values
-            per_layer = heads * keys * values + convolved * kept_inputs
-    return float(per_layer * n("linear_layers"))
+            return mixers.Mixer(0.0, 0.0)
+        case "mamba1":
+            return mixers.mamba1(hidden, inner, state, n("ssm_dt_rank"), kernel)
+        case "mamba2":
+            return mixers.mamba2(hidden, inner, state, (n("ssm_heads"), n("ssm_groups")), kernel)
+        case kind:
+            heads = mixers.Heads(
+                n("linear_key_heads"),
+                n("linear_value_heads"),
+                n("linear_key_size"),
+                n("linear_value_size"),
+            )
+    if kind == "gated_delta":
+        return mixers.gated_delta(hidden, heads, kernel)
+    if kind == "kda":
+        return mixers.kimi_delta(hidden, heads, kernel)
+    return mixers.lightning(hidden, heads)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gputier import units
 from gputier.sizing import adapters as lora
 from gputier.sizing.formats import of
 from gputier.sizing.known import Known
 from gputier.sizing.recipes import Recipe, adapter_recipe, recipe
-from gputier.sizing.records import GIB
+from gputier.sizing.records import GIB, billions
 from gputier.sizing.serving import Draft, layer_bytes
 from gputier.sizing.shape import matrices
-from gputier.sizing.weights import stored
+from gputier.sizing.weights import Stored, stored
 from gputier.workload.ml import Model, Training
 
 RUNTIME_GIB = 1.0
@@ -26,7 +26,7 @@ UNKNOWN_SEQUENCE = 4096
 """Tokens of a training sequence where none is declared."""
 
 LOGIT_BYTES = 12
-"""Per vocabulary entry and token: 16-bit logits 2, FP32 copy 4, its gradient 4, 16-bit gradient 2."""
+"""Per vocabulary entry and token: 16-bit logits 2, FP32 copy 4, their gradients 2 and 4."""
 
 FUSED_LOGIT_BYTES = 1
 """A fused or chunked loss keeps a slice at a time; the measured remainder is about a byte."""
@@ -38,8 +38,7 @@ KEPT_AT_4_BYTES = 4.0
 """PEFT's prepare_model_for_kbit_training casts what is not quantised to FP32."""
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(NamedTuple):
     """A training job with what silence means filled in.
 
     `method` is the declared one, or qlora for LoRA on a quantised base. `precision` is what the
@@ -132,8 +131,8 @@ def _state(known: Known, training: Training, draft: Draft) -> str:
             return "fp32"
         if training.state != "fp32":
             draft.warnings.append(
-                f"`state: {training.state}` keeps weights at 16 bit, `precision: fp32` does not: sized"
-                f" as {training.state}"
+                f"`state: {training.state}` keeps weights at 16 bit, `precision: fp32` does not:"
+                f" sized as {training.state}"
             )
     return training.state
 
@@ -142,7 +141,7 @@ def _full(job: Job, draft: Draft) -> None:
     count = job.known.shape.parameters
     used = recipe(job.training, job.state)
     host = job.training.offload
-    text = units.parameters(count)
+    text = billions(count)
     if not job.weights_on_host:
         size, words = _shared(count * used.weights, job.share(3))
         draft.add("weights", size, f"{text} parameters × {used.weights:g} B ({job.state}){words}")
@@ -166,7 +165,7 @@ def _factored(job: Job) -> float:
     if job.training.optimizer != "adafactor":
         return 0.0
     shape = job.known.shape
-    edges = sum((m.inputs + m.outputs) * m.count for _, m in matrices(shape))
+    edges = sum((m.inputs + m.outputs) * m.times for _, m in matrices(shape))
     return 4.0 * (edges + (1 if shape.tied else 2) * (shape.vocabulary + shape.hidden))
 
 
@@ -184,14 +183,19 @@ def _say_offloaded(moved: float, job: Job, draft: Draft) -> None:
     each = moved / GIB
     shared = f" shared by {job.gpus} GPUs" if job.gpus > 1 else ""
     draft.warnings.append(
-        f"`offload: true` moves {units.gib(each)}{shared} to host memory, which each step crosses PCIe"
-        " for; machines need that much host memory on top"
+        f"`offload: true` moves {units.gib(each)}{shared} to host memory: machines need that much"
+        " on top, and every step waits for PCIe"
     )
 
 
-def _adapted(job: Job, draft: Draft) -> None:
+def _base_weights(job: Job) -> Stored:
+    """The frozen weights under adapters."""
     kept = KEPT_AT_4_BYTES if of(job.precision).quantised else None
-    base = stored(job.known, job.precision, kept)
+    return stored(job.known, job.precision, kept)
+
+
+def _adapted(job: Job, draft: Draft) -> None:
+    base = _base_weights(job)
     if not job.weights_on_host:
         size, words = _shared(base.bytes, job.share(3))
         draft.add("weights", size, base.formula + words)
@@ -202,7 +206,7 @@ def _adapted(job: Job, draft: Draft) -> None:
         each += used.moments / job.share(1)
     total = used.weights + used.gradients + (0 if job.training.offload else used.moments)
     text = f"rank {job.training.lora_rank} × (in + out) on {', '.join(job.training.lora_targets)} ="
-    text += f" {units.parameters(found.parameters)} × {total:g} B"
+    text += f" {billions(found.parameters)} × {total:g} B"
     if each != total:
         text += f", {each:.3g} B of it on each of {job.gpus} GPUs"
     draft.add("adapters", found.parameters * each, text)
@@ -214,16 +218,16 @@ def _adapter_warnings(
 ) -> None:
     if found.unknown:
         draft.warnings.append(
-            f"`lora_targets` {', '.join(found.unknown)}: not a known module name, counted as the widest"
-            " matrix of every layer"
+            f"`lora_targets` {', '.join(found.unknown)}: not a known module name, counted as the"
+            " widest matrix of every layer"
         )
     if job.training.offload:
         moved = found.parameters * used.moments + (base if job.weights_on_host else 0.0)
         _say_offloaded(moved, job, draft)
         if not job.weights_on_host:
             draft.warnings.append(
-                "without `sharding: zero-3` only the adapters' optimizer state is offloaded, the base"
-                " stays on the GPU"
+                "without `sharding: zero-3` only the adapters' optimizer state is offloaded, the"
+                " base stays on the GPU"
             )
 
 
@@ -294,5 +298,5 @@ def saved_by_sharding(job: Job) -> float:
         each = recipe(job.training, job.state).weights
         whole = job.known.shape.parameters * each
     else:
-        whole = stored(job.known, job.precision).bytes
+        whole = _base_weights(job).bytes
     return max(0.0, whole * (1 - 1 / job.gpus) - _gathered(job))

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from gputier import units
 from gputier.sizing.formats import Format, of
 from gputier.sizing.known import Known
+from gputier.sizing.records import billions
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
+class Stored(NamedTuple):
     """Bytes of all weights together, and the arithmetic in words."""
 
     bytes: float
@@ -30,7 +29,7 @@ def stored(known: Known, precision: str, kept_bytes: float | None = None) -> Sto
             known.stored_bytes, f"{known.stored_bytes / 1e9:.2f} GB in the weights' index"
         )
     if not layout.quantised:
-        text = f"{units.parameters(shape.parameters)} parameters × {layout.bytes:g} B ({precision})"
+        text = f"{billions(shape.parameters)} parameters × {layout.bytes:g} B ({precision})"
         return Stored(shape.parameters * layout.bytes, text + _experts(known))
     return _quantised(known, layout, kept_bytes)
 
@@ -47,12 +46,10 @@ def _quantised(known: Known, layout: Format, kept_bytes: float | None) -> Stored
     if layout.name == "mxfp4" and shape.experts:
         # OpenAI's gpt-oss card: only the experts are MXFP4, attention and the rest stay bf16.
         kept = max(kept, rest - shape.expert_parameters)
-    text = f"{units.parameters(rest - kept)} × {layout.bytes:.3g} B ({layout.name})"
-    text += (
-        f" + {units.parameters(whole)} embeddings and output × {_each(embedding, output, known)}"
-    )
+    text = f"{billions(rest - kept)} × {layout.bytes:.3g} B ({layout.name})"
+    text += f" + {billions(whole)} embeddings and output × {_each(embedding, output, known)}"
     if kept:
-        text += f" + {units.parameters(kept)} unquantised × 2 B"
+        text += f" + {billions(kept)} unquantised × 2 B"
     total = (rest - kept) * layout.bytes + ends + kept * 2.0
     return Stored(total, text + _experts(known))
 

@@ -14,18 +14,25 @@ all there is to say.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, ClassVar, NoReturn, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    model_validator,
+)
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from gputier import errors
 from gputier.workload import problems
 from gputier.workload.complaints import TYPE, complaint, shown, unknown_field
+from gputier.workload.shapes import as_map
 
 T = TypeVar("T", bound="Spec")
 
@@ -43,7 +50,7 @@ class Clash:
 
 @contextmanager
 def collected() -> Generator[None]:
-    """Inside, a broken model raises pydantic's exception (with our lines) for the caller to place."""
+    """Inside, a broken model raises pydantic's exception, for the caller to translate."""
     token = _inside.set(True)
     try:
         yield
@@ -55,7 +62,7 @@ class Spec(BaseModel):
     """A closed, frozen model of plain values."""
 
     model_config = ConfigDict(
-        frozen=True, extra="forbid", strict=False, hide_input_in_errors=True, validate_default=False
+        frozen=True, extra="forbid", hide_input_in_errors=True, defer_build=True
     )
 
     LATER: ClassVar[frozenset[str]] = frozenset()
@@ -101,12 +108,13 @@ def _refuse_change(model: Spec, name: str) -> NoReturn:
 
 
 def _checked(cls: type[T], data: object, handler: ModelWrapValidatorHandler[T]) -> T:
-    if not isinstance(data, Mapping):
+    written = as_map(data)
+    if written is None:
         raise _failed(cls, [_line((), complaint(f" must be a map of fields, not {shown(data)}"))])
     known = cls.model_fields
     lines: list[InitErrorDetails] = []
     fields: dict[str, Any] = {}
-    for key, value in data.items():
+    for key, value in written.items():
         if key not in known:
             lines.append(_line((str(key),), unknown_field(key, known, cls.LATER)))
         elif value is not None:  # `gpu:` with nothing below it declares nothing
@@ -116,7 +124,7 @@ def _checked(cls: type[T], data: object, handler: ModelWrapValidatorHandler[T]) 
         made = handler(fields)
     except ValidationError as error:
         lines += [_in_our_words(line) for line in error.errors(include_url=False)]
-        broken = {line["loc"][0] for line in lines if line.get("loc")}
+        broken = {loc[0] for line in lines if (loc := line.get("loc"))}
         made = _whole_part(fields, broken, handler)
         clashes = made.cross_checks() if made else ()
         lines += [_line(c.loc, c.complaint) for c in clashes if not broken.intersection(c.reads)]
@@ -146,7 +154,7 @@ def _in_our_words(line: Any) -> InitErrorDetails:
     if line["type"] == TYPE:
         error = PydanticCustomError(TYPE, "{before}{after}", context)
     else:
-        error = problems.of_pydantic(line["type"], context, line.get("input"))
+        error = problems.of_pydantic(line["type"], line.get("input"))
     return _line(line["loc"], error)
 
 

@@ -46,7 +46,7 @@ def complaint(
 
 def unknown_field(key: object, known: Iterable[str], later: Iterable[str]) -> PydanticCustomError:
     """A key that the schema does not have, or does not have yet."""
-    if key in later:
+    if key in tuple(later):
         return complaint(
             " is not read by this release; a field that nothing reads is refused, never ignored",
             f"remove `{key}`",
@@ -66,12 +66,16 @@ def shown(value: object) -> str:
         return "a map"
     if isinstance(value, (list, tuple, set, frozenset)):
         return "a list"
-    text = str(value) if isinstance(value, (str, float)) else _whole_number_text(value)
-    text = "".join(c if c.isprintable() else "�" for c in text)
-    return f"`{text[:57]}…`" if len(text) > 60 else f"`{text}`"
+    return f"`{printable(_text(value))}`"
 
 
-def _whole_number_text(value: object) -> str:
+def printable(text: str, longest: int = 60) -> str:
+    """Text for a message: no control characters, and not longer than a line can hold."""
+    clean = "".join(c if c.isprintable() else "�" for c in text[: longest + 1])
+    return f"{clean[: longest - 3]}…" if len(clean) > longest else clean
+
+
+def _text(value: object) -> str:
     # str() of an int beyond 4,300 digits raises: Python guards against quadratic conversion.
     if isinstance(value, int) and value.bit_length() > 200:
         return f"a number of about {round(value.bit_length() * 0.30103):,} digits"

@@ -15,7 +15,7 @@ from typing import NoReturn
 
 from gputier.workload.complaints import complaint, shown
 
-MOST_STARTS_A_DAY = 48
+MOST_STARTS_A_DAY = 24
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
@@ -79,7 +79,8 @@ def parse(text: str) -> Cron:
         times = len(minutes) * len(hours)
         hint = f"did you mean `{' '.join(['0', *words[1:]])}`?" if words[0].startswith("*") else ""
         raise complaint(
-            f" fires {times:,} times a day; machines come and go at most {MOST_STARTS_A_DAY} times", hint
+            f" fires {times:,} times a day; machines come and go at most {MOST_STARTS_A_DAY} times",
+            hint,
         )
     return Cron(
         times=tuple(hour * 60 + minute for hour in sorted(hours) for minute in sorted(minutes)),
@@ -113,10 +114,18 @@ def _part(part: str, field: _Field, text: str) -> set[int]:
     if slash:
         step = int(step_text) if re.fullmatch(r"[0-9]{1,9}", step_text) else 0
         if not 1 <= step <= field.high:
-            _refuse(f"step `{step_text}` of {field.many}", f"steps go from 1 to {field.high}", step_text, text)
+            _refuse(
+                f"step `{step_text}` of {field.many}",
+                f"steps go from 1 to {field.high}",
+                step_text,
+                text,
+            )
         if body != "*" and "-" not in body:
             _refuse(
-                f"`{part}`", f"a step needs `*` or a range, such as `{body}-{field.high}/{step}`", part, text
+                f"`{part}`",
+                f"a step needs `*` or a range, such as `{body}-{field.high}/{step}`",
+                part,
+                text,
             )
     if body == "*":
         low, high = field.low, min(field.high, 6) if field.one == "weekday" else field.high
@@ -148,4 +157,6 @@ def _number(word: str, field: _Field, text: str) -> int:
 
 
 def _refuse(what: str, rule: str, word: str, text: str) -> NoReturn:
-    raise complaint(f": {rule}", before=f"{what} in ", short=True, part=(text.find(word), len(word)))
+    raise complaint(
+        f": {rule}", before=f"{what} in ", short=True, part=(text.find(word), len(word))
+    )

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
-from typing import Annotated, Any, NoReturn, TypeVar, get_args
+from collections.abc import Callable, Sequence
+from typing import Annotated, NoReturn, TypeVar, get_args
 
 from pydantic import AfterValidator, BeforeValidator
 
 from gputier import errors, units
 from gputier.workload.complaints import complaint, listed, shown
+from gputier.workload.shapes import as_items, as_map
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -65,7 +66,7 @@ def as_number(value: object) -> float | int | None:
     return None
 
 
-def whole(low: int, high: int, what: str = "a whole number") -> BeforeValidator:
+def is_whole(low: int, high: int, what: str = "a whole number") -> Callable[[object], int]:
     """A whole number in a closed range."""
 
     def check(value: object) -> int:
@@ -74,7 +75,12 @@ def whole(low: int, high: int, what: str = "a whole number") -> BeforeValidator:
             raise complaint(f" must be {what} from {low:,} to {high:,}, not {shown(value)}")
         return int(number)
 
-    return BeforeValidator(check)
+    return check
+
+
+def whole(low: int, high: int, what: str = "a whole number") -> BeforeValidator:
+    """`is_whole` as a field's check."""
+    return BeforeValidator(is_whole(low, high, what))
 
 
 def ranged(low: float, high: float, what: str) -> BeforeValidator:
@@ -95,7 +101,7 @@ def ranged(low: float, high: float, what: str) -> BeforeValidator:
 def is_quantity(
     parse: Callable[[str], float], unit: str, limits: tuple[float, float], printed: Sequence[str]
 ) -> Callable[[object], float]:
-    """A quantity that needs its unit. `limits` are in the parsed unit, `printed` as people write."""
+    """A quantity that needs its unit. `limits` are as parsed, `printed` is as people write it."""
     low, high = limits
 
     def check(value: object) -> float:
@@ -106,7 +112,9 @@ def is_quantity(
                 raise complaint(f": {error}, not {shown(value)}") from None
         elif (number := as_number(value)) is not None:
             text = _plain(number)
-            raise complaint(f" needs a unit, not {shown(value)}", f"{text} needs a unit: {text}{unit}")
+            raise complaint(
+                f" needs a unit, not {shown(value)}", f"{text} needs a unit: {text}{unit}"
+            )
         else:
             raise complaint(f" must be a quantity such as {printed[0]}, not {shown(value)}")
         if not low <= number <= high:
@@ -185,10 +193,9 @@ def _measured(value: object) -> float:
 
 def is_text(pattern: str, rule: str, longest: int = 200) -> Callable[[object], str]:
     """Text of a given form. `rule` finishes the sentence "`field` must be …"."""
-    form = re.compile(pattern)
 
     def check(value: object) -> str:
-        if not isinstance(value, str) or len(value) > longest or not form.fullmatch(value):
+        if not isinstance(value, str) or len(value) > longest or not re.fullmatch(pattern, value):
             raise complaint(f" must be {rule}, not {shown(value)}")
         return value
 
@@ -207,7 +214,14 @@ def _truth(value: object) -> bool:
         return value == "true"
     hint = ""
     if isinstance(value, str):
-        meant = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
+        meant = {
+            "yes": "true",
+            "on": "true",
+            "y": "true",
+            "no": "false",
+            "off": "false",
+            "n": "false",
+        }
         if plain := meant.get(value.lower(), value.lower()):
             hint = f"write {plain}" if plain in ("true", "false") else ""
     raise complaint(f" must be true or false, not {shown(value)}", hint)
@@ -241,11 +255,11 @@ def _choice_hint(value: object, options: Sequence[str], aliases: dict[str, str])
 
 
 def _as_list(value: object) -> tuple[object, ...]:
-    if isinstance(value, (str, dict)):
+    if isinstance(value, str) or as_map(value) is not None:
         return (value,)
-    if isinstance(value, (list, tuple)):
-        items: Iterable[Any] = value
-        return tuple(items)
+    items = as_items(value)
+    if items is not None:
+        return items
     raise complaint(f" must be a list, not {shown(value)}")
 
 

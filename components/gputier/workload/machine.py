@@ -19,8 +19,20 @@ CpuArchitecture = Literal["x86_64", "arm64", "any"]
 Placement = Literal["cluster", "spread", "none"]
 Egress = Literal["nat", "public", "endpoints"]
 
-_GRAPHICS_NAMES = {"gl": "opengl", "dx": "directx", "dx12": "directx", "d3d": "directx", "vk": "vulkan"}
-_CPU_NAMES = {"amd64": "x86_64", "x86": "x86_64", "x64": "x86_64", "aarch64": "arm64", "arm": "arm64"}
+_GRAPHICS_NAMES = {
+    "gl": "opengl",
+    "dx": "directx",
+    "dx12": "directx",
+    "d3d": "directx",
+    "vk": "vulkan",
+}
+_CPU_NAMES = {
+    "amd64": "x86_64",
+    "x86": "x86_64",
+    "x64": "x86_64",
+    "aarch64": "arm64",
+    "arm": "arm64",
+}
 _PLACEMENT_NAMES = {"compact": "cluster", "partition": "spread"}
 
 _is_gpu_name = fields.is_text(
@@ -72,32 +84,38 @@ class Gpu(Spec):
     """What a workload asks of the GPUs of one machine. Silence leaves the choice to gputier."""
 
     models: GpuNames = Field(
-        (),
+        default=(),
         description="GPU models that will do: catalogue names such as `H100-80GB`, or a bare `H100`"
         " for every variant. Default: any.",
     )
-    exclude: GpuNames = Field((), description="GPU models that will not do, named as in `models`.")
+    exclude: GpuNames = Field(
+        default=(), description="GPU models that will not do, named as in `models`."
+    )
     count: Annotated[int, fields.whole(1, 72)] | None = Field(
-        None, description="At least this many GPUs per machine. Default: as few as the need allows."
+        default=None,
+        description="At least this many GPUs per machine. Default: as few as the need allows.",
     )
     memory: fields.GpuMemory | None = Field(
-        None,
-        description="Memory of each GPU, as the class it is sold in: `24GB`, `80GB`. GB and GiB mean"
-        " the same here.",
+        default=None,
+        description="Memory of each GPU, as the class it is sold in: `24GB`, `80GB`. GB and GiB"
+        " mean the same here.",
     )
     total_memory: fields.TotalGpuMemory | None = Field(
-        None, description="Memory of all GPUs of one machine together, counted as in `memory`."
+        default=None,
+        description="Memory of all GPUs of one machine together, counted as in `memory`.",
     )
-    compute_capability: Annotated[float, fields.ranged(1, 20, "a compute capability")] | None = Field(
-        None, description="At least this CUDA compute capability, such as 8.0 or 8.9."
+    compute_capability: Annotated[float, fields.ranged(1, 20, "a compute capability")] | None = (
+        Field(
+            default=None, description="At least this CUDA compute capability, such as 8.0 or 8.9."
+        )
     )
     nvlink: Annotated[bool | float, BeforeValidator(_nvlink)] | None = Field(
-        None,
+        default=None,
         description="Whether the GPUs of a machine must be joined by NVLink: true, false (not even"
         " where the tier asks for it), or at least a speed per GPU such as `600GB/s`.",
     )
     fractional: Annotated[Fractional, fields.choice(Fractional)] | None = Field(
-        None,
+        default=None,
         description="Whether a slice of a GPU will do. Default: forbid, except for purpose vdi.",
     )
     graphics: Annotated[
@@ -109,18 +127,19 @@ class Gpu(Spec):
         ],
         fields.several("graphics interface"),
         fields.Once,
-    ] = Field((), description="Graphics interfaces the driver must offer: opengl, vulkan.")
+    ] = Field(default=(), description="Graphics interfaces the driver must offer: opengl, vulkan.")
     video_encode: fields.Truth | None = Field(
-        None, description="Whether hardware video encoding (NVENC) is needed."
+        default=None, description="Whether hardware video encoding (NVENC) is needed."
     )
     video_decode: fields.Truth | None = Field(
-        None, description="Whether hardware video decoding (NVDEC) is needed."
+        default=None, description="Whether hardware video decoding (NVDEC) is needed."
     )
     vgpu: fields.Truth | None = Field(
-        None, description="Whether the GPU must support NVIDIA vGPU (sharing among desktops)."
+        default=None,
+        description="Whether the GPU must support NVIDIA vGPU (sharing among desktops).",
     )
     mig: Annotated[bool | str, BeforeValidator(_mig)] | None = Field(
-        None,
+        default=None,
         description="Whether the GPU must be divisible by MIG: true, false, or a profile it must"
         " offer such as `1g.10gb`.",
     )
@@ -149,10 +168,10 @@ class Cpu(Spec):
     """What a workload asks of the machine's processor."""
 
     count: Annotated[int, fields.whole(1, 10_000)] | None = Field(
-        None, description="At least this many vCPUs per machine."
+        default=None, description="At least this many vCPUs per machine."
     )
     architecture: Annotated[CpuArchitecture, fields.choice(CpuArchitecture, _CPU_NAMES)] = Field(
-        "x86_64",
+        default="x86_64",
         description="x86_64, arm64 (Grace and Graviton hosts), or any. Most GPU software is built"
         " for x86_64.",
     )
@@ -164,20 +183,21 @@ class Disk(Spec):
     LATER: ClassVar[frozenset[str]] = frozenset({"snapshot", "kms_key"})
 
     scratch: fields.DiskGib | None = Field(
-        None, description="Local NVMe, bundled or attachable, lost with the machine: `600GB`, `2TB`."
+        default=None,
+        description="Local NVMe, bundled or attachable, lost with the machine: `600GB`, `2TB`.",
     )
     data: fields.DiskGib | None = Field(
-        None, description="A network volume for data, priced beside the machine: `500GB`."
+        default=None, description="A network volume for data, priced beside the machine: `500GB`."
     )
     throughput: fields.StorageSpeed | None = Field(
-        None,
+        default=None,
         description="Sequential speed each machine must sustain from its disks: `500MB/s`.",
     )
     iops: Annotated[int, fields.whole(1, 10_000_000)] | None = Field(
-        None, description="Input/output operations per second of the data volume."
+        default=None, description="Input/output operations per second of the data volume."
     )
     persist: fields.Truth = Field(
-        False, description="Whether the data volume is kept when its machine goes."
+        default=False, description="Whether the data volume is kept when its machine goes."
     )
 
 
@@ -187,24 +207,27 @@ class Network(Spec):
     LATER: ClassVar[frozenset[str]] = frozenset({"subnets"})
 
     bandwidth: fields.NetworkSpeed | None = Field(
-        None, description="Bandwidth each machine must sustain: `10Gbps`."
+        default=None, description="Bandwidth each machine must sustain: `10Gbps`."
     )
     burst: fields.Truth = Field(
-        False, description="Whether burst bandwidth counts towards `bandwidth`."
+        default=False, description="Whether burst bandwidth counts towards `bandwidth`."
     )
     placement: Annotated[Placement, fields.choice(Placement, _PLACEMENT_NAMES)] | None = Field(
-        None,
-        description="How machines lie to each other: cluster (close), spread (apart), none. Default:"
-        " what the tier says.",
+        default=None,
+        description="How machines lie to each other: cluster (close), spread (apart), none."
+        " Default: what the tier says.",
     )
     egress: Annotated[Egress, fields.choice(Egress)] = Field(
-        "nat",
-        description="How machines reach the internet: nat (a gateway, no public address), public (an"
-        " address each), endpoints (the cloud's own services only).",
+        default="nat",
+        description="How machines reach the internet: nat (a gateway, no public address), public"
+        " (an address each), endpoints (the cloud's own services only).",
     )
     vpc: (
-        Annotated[str, fields.text(r"[A-Za-z0-9][A-Za-z0-9._:/\-]*", "an existing network's id or name")]
+        Annotated[
+            str, fields.text(r"[A-Za-z0-9][A-Za-z0-9._:/\-]*", "an existing network's id or name")
+        ]
         | None
     ) = Field(
-        None, description="An existing network to use. Default: one is made, and its parts priced."
+        default=None,
+        description="An existing network to use. Default: one is made, and its parts priced.",
     )

@@ -13,8 +13,8 @@ from gputier.workload.base import Clash, Spec
 from gputier.workload.complaints import complaint, listed
 
 Precision = Literal[
-    "fp32", "bf16", "fp16", "fp8", "int8", "int4-gptq", "int4-awq", "nf4", "nf4-dq", "q4_0", "mxfp4",
-    "nvfp4",
+    "fp32", "bf16", "fp16", "fp8", "int8", "int4-gptq", "int4-awq", "nf4", "nf4-dq", "q4_0",
+    "mxfp4", "nvfp4",
 ]  # fmt: skip
 KvPrecision = Literal["fp16", "fp8", "int8"]
 Method = Literal["full", "lora", "qlora"]
@@ -43,30 +43,31 @@ class Architecture(Spec):
     """The shape of a transformer; each figure given here wins over what name or config says."""
 
     layers: Annotated[int, fields.whole(1, 1000)] | None = Field(
-        None, description="Transformer layers (blocks)."
+        default=None, description="Transformer layers (blocks)."
     )
     hidden_size: Annotated[int, fields.whole(1, 1_000_000)] | None = Field(
-        None, description="Width of the residual stream."
+        default=None, description="Width of the residual stream."
     )
     attention_heads: Annotated[int, fields.whole(1, 10_000)] | None = Field(
-        None, description="Query heads of each attention layer."
+        default=None, description="Query heads of each attention layer."
     )
     kv_heads: Annotated[int, fields.whole(1, 10_000)] | None = Field(
-        None,
+        default=None,
         description="Key and value heads; fewer than `attention_heads` with grouped-query"
         " attention. Default: as many as `attention_heads`.",
     )
     head_size: Annotated[int, fields.whole(1, 100_000)] | None = Field(
-        None, description="Width of one head. Default: `hidden_size` / `attention_heads`."
+        default=None, description="Width of one head. Default: `hidden_size` / `attention_heads`."
     )
     ffn_size: Annotated[int, fields.whole(1, 10_000_000)] | None = Field(
-        None, description="Inner width of the feed-forward layer (`intermediate_size`)."
+        default=None, description="Inner width of the feed-forward layer (`intermediate_size`)."
     )
     vocabulary_size: Annotated[int, fields.whole(1, 10_000_000)] | None = Field(
-        None, description="Tokens in the vocabulary; it decides the size of the logits."
+        default=None, description="Tokens in the vocabulary; it decides the size of the logits."
     )
     gated_ffn: fields.Truth | None = Field(
-        None, description="Whether the feed-forward layer is gated (SwiGLU: three matrices, not two)."
+        default=None,
+        description="Whether the feed-forward layer is gated (SwiGLU: three matrices, not two).",
     )
 
     def cross_checks(self) -> Iterator[Clash]:
@@ -85,60 +86,64 @@ class Training(Spec):
     """How a model is trained. Absent means that the model is served."""
 
     method: Annotated[Method, fields.choice(Method, _METHOD_NAMES)] = Field(
-        "full",
+        default="full",
         description="`full` trains every weight, `lora` small adapters beside 16-bit weights,"
         " `qlora` adapters beside 4-bit weights. The default is the one that needs most memory.",
     )
     optimizer: Annotated[Optimizer, fields.choice(Optimizer, _OPTIMIZER_NAMES)] = Field(
-        "adamw", description="The optimizer; it decides the bytes of state per parameter."
+        default="adamw", description="The optimizer; it decides the bytes of state per parameter."
     )
     state: Annotated[State, fields.choice(State)] = Field(
-        "mixed",
+        default="mixed",
         description="Precision of weights and optimizer state: `mixed` keeps an FP32 master copy,"
         " `pure-16bit` none, `fp32` everything in FP32.",
     )
     batch_per_gpu: Annotated[int, fields.whole(1, 100_000)] = Field(
-        1, description="Sequences a GPU works on at once (micro-batch, without accumulation)."
+        default=1,
+        description="Sequences a GPU works on at once (micro-batch, without accumulation).",
     )
     gradient_checkpointing: Annotated[Checkpointing, fields.choice(Checkpointing)] = Field(
-        "none",
+        default="none",
         description="What is computed again in the backward pass instead of kept. The default keeps"
         " everything and needs most memory.",
     )
     sharding: Annotated[Sharding, fields.choice(Sharding, _SHARDING_NAMES)] = Field(
-        "none",
+        default="none",
         description="What several GPUs share: `none` (DDP) nothing, `zero-1` the optimizer state,"
         " `zero-2` also gradients, `zero-3` (what FSDP does) also weights. Unset, it is `zero-3`"
         " for `method: full` and `none` for adapters.",
     )
     lora_rank: Annotated[int, fields.whole(1, 4096)] = Field(
-        16, description="Rank of the adapters (`lora` and `qlora`)."
+        default=16, description="Rank of the adapters (`lora` and `qlora`)."
     )
     lora_targets: Annotated[
         tuple[
             Annotated[
                 str,
-                fields.text(r"[A-Za-z0-9_.\-]+", "a module's name such as q, v or q_proj, or all-linear"),
+                fields.text(
+                    r"[A-Za-z0-9_.\-]+", "a module's name such as q, v or q_proj, or all-linear"
+                ),
             ],
             ...,
         ],
         fields.several("module"),
         fields.Once,
     ] = Field(
-        ("all-linear",),
-        description="Modules that get adapters (`lora` and `qlora`): q k v o gate up down, attn, mlp,"
-        " the modules' own names, or all-linear.",
+        default=("all-linear",),
+        description="Modules that get adapters (`lora` and `qlora`): q k v o gate up down, attn,"
+        " mlp, the modules' own names, or all-linear.",
     )
     fused_loss: fields.Truth = Field(
-        False,
-        description="Whether the loss is fused or chunked, so that the logits of a whole batch never"
-        " exist at once.",
+        default=False,
+        description="Whether the loss is fused or chunked, so that the logits of a whole batch"
+        " never exist at once.",
     )
     optimizer_in_backward: fields.Truth = Field(
-        False, description="Whether the optimizer steps inside the backward pass, freeing gradients."
+        default=False,
+        description="Whether the optimizer steps inside the backward pass, freeing gradients.",
     )
     offload: fields.Truth = Field(
-        False, description="Whether optimizer state and weights may live in host memory."
+        default=False, description="Whether optimizer state and weights may live in host memory."
     )
 
     @classmethod
@@ -166,12 +171,19 @@ class Image(Spec):
     """What an image or video model makes at once."""
 
     resolution: Annotated[
-        str, fields.text(r"[1-9][0-9]{1,4}x[1-9][0-9]{1,4}", "width x height in pixels such as 1024x1024")
-    ] = Field("1024x1024", description="Width x height in pixels; one number means a square.")
-    frames: Annotated[int, fields.whole(1, 100_000)] = Field(
-        1, description="Frames made together (1 for a still image)."
+        str,
+        fields.text(
+            r"[1-9][0-9]{1,4}x[1-9][0-9]{1,4}", "width x height in pixels such as 1024x1024"
+        ),
+    ] = Field(
+        default="1024x1024", description="Width x height in pixels; one number means a square."
     )
-    batch: Annotated[int, fields.whole(1, 10_000)] = Field(1, description="Images made together.")
+    frames: Annotated[int, fields.whole(1, 100_000)] = Field(
+        default=1, description="Frames made together (1 for a still image)."
+    )
+    batch: Annotated[int, fields.whole(1, 10_000)] = Field(
+        default=1, description="Images made together."
+    )
 
     @classmethod
     def prepared(cls, data: dict[str, Any]) -> dict[str, Any]:
@@ -190,58 +202,68 @@ class Image(Spec):
 class Model(Spec):
     """The model, by one of `name`, `config`, `weights_index` or `parameters`."""
 
-    name: Annotated[
-        str, fields.text(r"[A-Za-z0-9][A-Za-z0-9 ._:/+\-]*", "a model's name such as llama-3.1-8b")
-    ] | None = Field(None, description="A model of the built-in table, such as `llama-3.1-8b`.")
-    config: Annotated[str, fields.text(r"[^\x00-\x1f]+", "the path of a config.json", 1000)] | None = (
-        Field(
-            None,
-            description="Path of the model's own `config.json`, from the folder of the file that"
-            " names it.",
-        )
+    name: (
+        Annotated[
+            str,
+            fields.text(r"[A-Za-z0-9][A-Za-z0-9 ._:/+\-]*", "a model's name such as llama-3.1-8b"),
+        ]
+        | None
+    ) = Field(default=None, description="A model of the built-in table, such as `llama-3.1-8b`.")
+    config: (
+        Annotated[str, fields.text(r"[^\x00-\x1f]+", "the path of a config.json", 1000)] | None
+    ) = Field(
+        default=None,
+        description="Path of the model's own `config.json`, from the folder of the file that"
+        " names it.",
     )
     weights_index: (
-        Annotated[str, fields.text(r"[^\x00-\x1f]+", "the path of a safetensors index", 1000)] | None
+        Annotated[str, fields.text(r"[^\x00-\x1f]+", "the path of a safetensors index", 1000)]
+        | None
     ) = Field(
-        None,
-        description="Path of the model's `model.safetensors.index.json`, from the folder of the file"
-        " that names it; it gives the exact size of the weights.",
+        default=None,
+        description="Path of the model's `model.safetensors.index.json`, from the folder of the"
+        " file that names it; it gives the exact size of the weights.",
     )
     parameters: fields.Parameters | None = Field(
-        None, description="How many parameters: `7B`, `350M`. The roughest of the four inputs."
+        default=None,
+        description="How many parameters: `7B`, `350M`. The roughest of the four inputs.",
     )
     active_parameters: fields.Parameters | None = Field(
-        None, description="Parameters used per token, for a mixture of experts. Default: all."
+        default=None,
+        description="Parameters used per token, for a mixture of experts. Default: all.",
     )
     precision: Annotated[Precision, fields.choice(Precision, _PRECISION_NAMES)] | None = Field(
-        None,
+        default=None,
         description="Number format of the weights. Default: what `config` says, else bf16.",
     )
     context_tokens: Annotated[int, fields.whole(1, 100_000_000)] | None = Field(
-        None,
+        default=None,
         description="Tokens of one sequence, prompt and answer together. Default: the model's own"
         " maximum, because a serving engine takes that.",
     )
     concurrent_sequences: Annotated[int, fields.whole(1, 1_000_000)] = Field(
-        1, description="Sequences served at once; each has its own KV cache."
+        default=1, description="Sequences served at once; each has its own KV cache."
     )
     measured_gib: fields.MeasuredGib | None = Field(
-        None,
+        default=None,
         description="Your own measured peak per GPU in GiB. It wins over every formula; a margin is"
         " still kept.",
     )
-    kv_precision: Annotated[KvPrecision, fields.choice(KvPrecision, _KV_NAMES)] | None = Field(None, description="Number format of the KV cache. Default: fp16 (bf16 is as large).")
+    kv_precision: Annotated[KvPrecision, fields.choice(KvPrecision, _KV_NAMES)] | None = Field(
+        default=None, description="Number format of the KV cache. Default: fp16 (bf16 is as large)."
+    )
     seats: Annotated[int, fields.whole(1, 10_000)] | None = Field(
-        None, description="Virtual desktops that share the machine (purpose vdi)."
+        default=None, description="Virtual desktops that share the machine (purpose vdi)."
     )
     architecture: Architecture | None = Field(
-        None, description="The model's shape, where name and config do not give it or are wrong."
+        default=None,
+        description="The model's shape, where name and config do not give it or are wrong.",
     )
     training: Training | None = Field(
-        None, description="How the model is trained. Absent: it is served."
+        default=None, description="How the model is trained. Absent: it is served."
     )
     image: Image | None = Field(
-        None, description="What an image or video model makes; needs `name`."
+        default=None, description="What an image or video model makes; needs `name`."
     )
 
     _directory: str | None = PrivateAttr(default=None)
@@ -281,7 +303,8 @@ class Model(Spec):
             yield Clash(
                 ("active_parameters",),
                 complaint(
-                    f" is {self.active_parameters:,}, more than all {self.parameters:,} `parameters`"
+                    f" is {self.active_parameters:,}, more than all {self.parameters:,}"
+                    " `parameters`"
                 ),
                 ("active_parameters", "parameters"),
             )
@@ -289,7 +312,8 @@ class Model(Spec):
             yield Clash(
                 ("image",),
                 complaint(
-                    " needs the model's `name`: no formula in parameters alone sizes an image model",
+                    " needs the model's `name`: no formula in parameters alone sizes an image"
+                    " model",
                     "set `model.name`, or your own `model.measured_gib`",
                     place="key",
                 ),

@@ -1,14 +1,11 @@
 """The schema of a workload: everything this release reads of what a user declares.
 
-Field names are public. `digest` names a workload's meaning for the lock: equal for equal meaning,
-whatever the order, spelling or spelt-out defaults of the file.
+Field names are public. Descriptions are written for users: docs/workload.md is made of them.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
@@ -25,8 +22,8 @@ from gputier.workload.running import (
     Scale,
     ScheduleEntry,
     Zone,
-    spelt_out,
 )
+from gputier.workload.shapes import as_map
 
 __all__ = [
     "Architecture",
@@ -45,7 +42,6 @@ __all__ = [
     "ScheduleEntry",
     "Training",
     "Workload",
-    "digest",
 ]
 
 Tier = Literal["entry", "mid", "high-end"]
@@ -59,8 +55,8 @@ Prefer = Literal["price", "value", "speed"]
 DEFAULT_CLOUDS = ("aws", "gcp")
 """The clouds of a workload that names none."""
 
-_TIER_NAMES = {"low": "entry", "small": "entry", "medium": "mid", "middle": "mid", "high": "high-end",
-               "large": "high-end", "highend": "high-end"}  # fmt: skip
+_TIER_NAMES = {"low": "entry", "small": "entry", "medium": "mid", "middle": "mid",
+               "high": "high-end", "large": "high-end", "highend": "high-end"}  # fmt: skip
 _PURPOSE_NAMES = {"serving": "inference", "dev": "development", "finetuning": "fine-tuning",
                   "finetune": "fine-tuning", "train": "training", "render": "rendering",
                   "simulation": "hpc", "desktop": "vdi"}  # fmt: skip
@@ -73,34 +69,39 @@ _PREFER_NAMES = {"cost": "price", "cheap": "price", "performance": "speed", "fas
 
 CloudName = Annotated[Cloud, fields.choice(Cloud, _CLOUD_NAMES)]
 Clouds = Annotated[tuple[CloudName, ...], fields.several("cloud"), fields.Once]
-RegionName = Annotated[
-    str, fields.text(r"[a-z][a-z0-9\-]*", "a region's name such as us-east-1 or us-central1", 40)
-]
+region_name = fields.is_text(
+    r"[a-z][a-z0-9\-]*", "a region's name such as us-east-1 or us-central1", 40
+)
+RegionName = Annotated[str, BeforeValidator(region_name)]
 
 
 def _region_map(value: object) -> object:
-    if isinstance(value, Mapping):
-        return {k: v for k, v in value.items() if v is not None}  # pyright: ignore[reportUnknownVariableType]
+    if (regions := as_map(value)) is not None:
+        return {k: v for k, v in regions.items() if v is not None}
     raise complaint(
         f" must be a map from cloud to regions, not {shown(value)}", "such as {aws: [us-east-1]}"
     )
 
 
 Regions = Annotated[
-    Mapping[
-        CloudName, Annotated[tuple[RegionName, ...], fields.several("region"), fields.Once]
-    ],
+    Mapping[CloudName, Annotated[tuple[RegionName, ...], fields.several("region"), fields.Once]],
     BeforeValidator(_region_map),
     fields.Frozen,
 ]
 Zones = Annotated[tuple[Zone, ...], fields.several("zone"), fields.Once]
 PreferName = Annotated[Prefer, fields.choice(Prefer, _PREFER_NAMES)]
 
-_ON_DEMAND = (CapacityChoice(use="on_demand"),)
+# Made without validation, which would build every validator when this module is imported.
+_GPU = Gpu.model_construct()
+_CPU = Cpu.model_construct()
+_DISK = Disk.model_construct()
+_NETWORK = Network.model_construct()
+_SCALE = Scale.model_construct()
+_ON_DEMAND = (CapacityChoice.model_construct(use="on_demand"),)
 
 
 def _as_entries(value: object) -> object:
-    return (value,) if isinstance(value, dict) else value
+    return value if as_map(value) is None else (value,)
 
 
 class Workload(Spec):
@@ -115,71 +116,82 @@ class Workload(Spec):
     )
 
     tier: Annotated[Tier, fields.choice(Tier, _TIER_NAMES)] | None = Field(
-        None,
+        default=None,
         description="A set of floors to start from: entry, mid or high-end. Default: only what is"
         " declared counts.",
     )
     purpose: Annotated[Purpose, fields.choice(Purpose, _PURPOSE_NAMES)] | None = Field(
-        None,
-        description="What the machines are for; it adds floors and decides what `prefer: value` counts."
-        " Default: with `model.training` fine-tuning, with another `model` inference, else none.",
+        default=None,
+        description="What the machines are for; it adds floors and decides what `prefer: value`"
+        " counts. Default: with `model.training` fine-tuning, with another `model` inference, else"
+        " none.",
     )
-    model: Model | None = Field(None, description="The model to run, which decides the GPU memory.")
-    gpu: Gpu = Field(Gpu(), description="What the GPUs of a machine must be.")
-    cpu: Cpu = Field(Cpu(), description="What the processor must be.")
+    model: Model | None = Field(
+        default=None, description="The model to run, which decides the GPU memory."
+    )
+    gpu: Gpu = Field(default=_GPU, description="What the GPUs of a machine must be.")
+    cpu: Cpu = Field(default=_CPU, description="What the processor must be.")
     memory: fields.MemoryGib | None = Field(
-        None, description="Host memory of each machine: `64GiB`."
+        default=None, description="Host memory of each machine: `64GiB`."
     )
     nodes: Annotated[int, fields.whole(1, 1000)] | None = Field(
-        None, description="Machines. Default: 1, or for training as many as the need asks."
+        default=None, description="Machines. Default: 1, or for training as many as the need asks."
     )
-    disk: Disk = Field(Disk(), description="Storage of each machine.")
-    network: Network = Field(Network(), description="Network of each machine.")
+    disk: Disk = Field(default=_DISK, description="Storage of each machine.")
+    network: Network = Field(default=_NETWORK, description="Network of each machine.")
     fabric: Annotated[Fabric, fields.choice(Fabric, _FABRIC_NAMES)] | None = Field(
-        None,
-        description="The RDMA fabric between machines: any, one by name, or none (not even where the"
-        " tier asks for it). Default: what the tier says.",
+        default=None,
+        description="The RDMA fabric between machines: any, one by name, or none (not even where"
+        " the tier asks for it). Default: what the tier says.",
     )
-    clouds: Clouds | None = Field(None, description="Clouds that will do. Default: aws and gcp.")
+    clouds: Clouds | None = Field(
+        default=None, description="Clouds that will do. Default: aws and gcp."
+    )
     regions: Regions | None = Field(
-        None,
-        description="Regions that will do, per cloud: `{aws: [us-east-1]}`. Default: `aws:region` and"
-        " `gcp:region` of the stack, else every commercial region.",
+        default=None,
+        description="Regions that will do, per cloud: `{aws: [us-east-1]}`. Default: `aws:region`"
+        " and `gcp:region` of the stack, else every commercial region.",
     )
     zones: Zones | None = Field(
-        None, description="Zones that will do, by name or id (us-east-1a, use1-az4). Default: any."
+        default=None,
+        description="Zones that will do, by name or id (us-east-1a, use1-az4). Default: any.",
     )
     capacity: Capacity = Field(
-        _ON_DEMAND,
+        default=_ON_DEMAND,
         description="How machines are bought: on_demand, spot, reservation, capacity_block or"
         " flex_start; or a map with `use` and more; or a list of these in the order to try.",
     )
     max_usd_per_hour: fields.UsdPerHour | None = Field(
-        None, description="Ceiling per machine and hour: `$2.50/h`."
+        default=None, description="Ceiling per machine and hour: `$2.50/h`."
     )
     prefer: PreferName = Field(
-        "price",
-        description="What ranks the machines that fit: price (cheapest), value (most work per dollar),"
-        " speed (most work).",
+        default="price",
+        description="What ranks the machines that fit: price (cheapest), value (most work per"
+        " dollar), speed (most work).",
     )
     hours_per_month: Annotated[float, fields.ranged(1, 744, "hours")] | None = Field(
-        None, description="Hours a machine runs in a month. Default: from `schedule`, else 730."
+        default=None,
+        description="Hours a machine runs in a month. Default: from `schedule`, else 730.",
     )
-    scale: Scale = Field(Scale(), description="How many machines may run. Default: always `nodes`.")
+    scale: Scale = Field(
+        default=_SCALE,
+        description="How many machines may run. Default: always `nodes`.",
+    )
     schedule: Annotated[
         tuple[ScheduleEntry, ...], fields.several("time", 20), BeforeValidator(_as_entries)
-    ] = Field((), description="When machines run. Default: always.")
-    budget: Budget | None = Field(None, description="What the workload may cost in a month.")
+    ] = Field(default=(), description="When machines run. Default: always.")
+    budget: Budget | None = Field(
+        default=None, description="What the workload may cost in a month."
+    )
 
     @classmethod
     def prepared(cls, data: dict[str, Any]) -> dict[str, Any]:
         model = data.get("model")
-        if data.get("purpose") is None and isinstance(model, (Mapping, Model)):
-            trains: object = (
-                model.training if isinstance(model, Model) else model.get("training")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-            )
-            return {**data, "purpose": "inference" if trains is None else "fine-tuning"}
-        return data
+        written = vars(model) if isinstance(model, Model) else as_map(model)
+        if "purpose" in data or written is None:
+            return data
+        trains = written.get("training") is not None
+        return {**data, "purpose": "fine-tuning" if trains else "inference"}
 
     def cross_checks(self) -> Iterator[Clash]:
         yield from self._counts()
@@ -213,7 +225,9 @@ class Workload(Spec):
         clouds = self.clouds or DEFAULT_CLOUDS
         for cloud in self.regions or {}:
             if cloud not in clouds:
-                named = f"`clouds` is {listed(clouds)}" if self.clouds else "the default is aws and gcp"
+                named = (
+                    f"`clouds` is {listed(clouds)}" if self.clouds else "the default is aws and gcp"
+                )
                 yield Clash(
                     ("regions", cloud),
                     complaint(
@@ -251,13 +265,13 @@ class Workload(Spec):
 class Defaults(Spec):
     """What each workload takes where it is silent itself."""
 
-    clouds: Clouds | None = Field(None, description="As `clouds` of a workload.")
+    clouds: Clouds | None = Field(default=None, description="As `clouds` of a workload.")
     regions: Regions | None = Field(
-        None, description="As `regions` of a workload, filled in cloud by cloud."
+        default=None, description="As `regions` of a workload, filled in cloud by cloud."
     )
-    zones: Zones | None = Field(None, description="As `zones` of a workload.")
-    capacity: Capacity | None = Field(None, description="As `capacity` of a workload.")
-    prefer: PreferName | None = Field(None, description="As `prefer` of a workload.")
+    zones: Zones | None = Field(default=None, description="As `zones` of a workload.")
+    capacity: Capacity | None = Field(default=None, description="As `capacity` of a workload.")
+    prefer: PreferName | None = Field(default=None, description="As `prefer` of a workload.")
 
 
 class Discount(Spec):
@@ -266,7 +280,8 @@ class Discount(Spec):
     cloud: CloudName = Field(description="The cloud that grants it.")
     families: Annotated[
         tuple[
-            Annotated[str, fields.text(r"[A-Za-z0-9][A-Za-z0-9_\-]*", "a family such as p5", 40)], ...
+            Annotated[str, fields.text(r"[A-Za-z0-9][A-Za-z0-9_\-]*", "a family such as p5", 40)],
+            ...,
         ],
         fields.several("family"),
         fields.Once,
@@ -277,44 +292,3 @@ class Discount(Spec):
     reason: Annotated[str, fields.text(r"(?s).*\S.*", "a few words")] = Field(
         description="Why it applies, shown beside the price: `3-year savings plan`."
     )
-
-
-def digest(
-    workload: Workload, environment: str = "dev", discounts: Sequence[Discount] = ()
-) -> str:
-    """16 hex digits of SHA-256 over what was declared; equal for equal meaning.
-
-    Defaults are left out, so that a release that adds fields keeps every digest. Lists whose order
-    means nothing are sorted; `capacity` keeps its order, which is the order tried.
-    """
-    told = {
-        "environment": environment,
-        "discounts": sorted((_meaning(d) for d in discounts), key=_canonical),
-        "workload": _meaning(workload),
-    }
-    return hashlib.sha256(_canonical(told).encode()).hexdigest()[:16]
-
-
-def _canonical(value: object) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-
-
-def _meaning(value: object) -> Any:
-    if isinstance(value, Spec):
-        kind = type(value)
-        return {
-            name: _meaning(here)
-            for name, field in kind.model_fields.items()
-            if (here := getattr(value, name)) != field.default
-        }
-    if isinstance(value, Mapping):
-        items: Mapping[str, object] = value
-        return {key: _meaning(item) for key, item in items.items()}
-    if isinstance(value, tuple):
-        each: tuple[object, ...] = value
-        plain = [_meaning(item) for item in each]
-        ordered = any(isinstance(item, CapacityChoice) for item in each)
-        return plain if ordered else sorted(plain, key=_canonical)
-    if isinstance(value, float) and not isinstance(value, bool) and value.is_integer():
-        return int(value)
-    return float(f"{value:.12g}") if isinstance(value, float) else value

@@ -82,7 +82,7 @@ class Positions:
         found = self._find(path)
         if found is None:
             return None
-        key, value = found
+        key, value, _ = found
         # The start of a block map is its first key, which would accuse the wrong line.
         block = (value.items is not None or value.entries is not None) and not value.flow
         return self.of(key.span if block and key is not None else value.span)
@@ -92,8 +92,13 @@ class Positions:
         found = self._find(path)
         if found is None:
             return None
-        key, value = found
+        key, value, _ = found
         return self.of(value.span if key is None else key.span)
+
+    def has(self, path: str) -> bool:
+        """Whether `path` itself is written, not just an ancestor of it."""
+        found = self._find(path)
+        return found is not None and not found[2]
 
     def of(self, span: Span) -> Position:
         """A span as a position for people."""
@@ -106,16 +111,13 @@ class Positions:
         faults.sort(key=lambda fault: (fault.span.line, fault.span.column))
         return [Problem("", f.message, f.hint, self.of(f.span)) for f in faults]
 
-    def _find(self, path: str) -> tuple[Node | None, Node] | None:
-        key: Node | None = None
+    def _find(self, path: str) -> tuple[Node | None, Node, str] | None:
+        """The key and value deepest on the path, and what of the path is not there."""
+        found: tuple[Node | None, Node, str] | None = None
         node, rest = self.root, path
-        found = None
-        while rest:
-            step = _step(node, rest)
-            if step is None:
-                break
-            key, node, rest = step[0] or key, step[1], step[2]
-            found = (step[0], node)
+        while rest and (step := _step(node, rest)) is not None:
+            found = step
+            node, rest = step[1], step[2]
         return found
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticCustomError
 
 from gputier.errors import Position, Problem
 from gputier.workload.complaints import TYPE, complaint, shown
+from gputier.workload.shapes import as_items, as_map
 
 Loc = tuple[str | int, ...]
 
@@ -59,7 +60,9 @@ class Root:
 
 def of_workload(name: str) -> Root:
     """The workload `name` of a declaration."""
-    return Root(f"workloads.{name}", f"workload `{name}`", f" of workload `{name}`", f" of `{name}`")
+    return Root(
+        f"workloads.{name}", f"workload `{name}`", f" of workload `{name}`", f" of `{name}`"
+    )
 
 
 def translate(
@@ -76,19 +79,19 @@ def translate(
     return list(found.values())
 
 
-def of_pydantic(kind: str, context: Mapping[str, Any], value: object) -> PydanticCustomError:
+def of_pydantic(kind: str, value: object) -> PydanticCustomError:
     """One of pydantic's own error types in our words; for a type not foreseen, still ours."""
-    words = _PLAIN.get(kind, " does not take {value}")
-    place = "value"
-    del context  # pydantic's context repeats its own wording
+    words = _PLAIN.get(kind, " cannot take {value}")
+    place = "key" if kind == "missing" else "value"
     return complaint(words.format(value=shown(value)), place=place)
 
 
 def _problem(line: Mapping[str, Any], data: object, root: Root, places: Places | None) -> Problem:
-    context = line.get("ctx", {}) if line["type"] == TYPE else {}
+    context: Mapping[str, Any] = line["ctx"] if line["type"] == TYPE else {}
     if not context:
-        context = of_pydantic(line["type"], {}, line.get("input")).context or {}
-    loc = written(line["loc"], data)
+        context = of_pydantic(line["type"], line.get("input")).context or {}
+    loc, value = written(line["loc"], data)
+    at_key = context["place"] == "key" or line["loc"][-1:] == ("[key]",)
     path = join(root.path, loc)
     if context["short"]:
         name = f"{loc[0]}{root.short_of}" if loc else root.alone
@@ -96,26 +99,46 @@ def _problem(line: Mapping[str, Any], data: object, root: Root, places: Places |
         name = f"`{join('', loc)}`{root.of}" if loc else root.alone
     position = None
     if places:
-        position = places.key(path) if context["place"] == "key" else places.at(path)
+        position = places.key(path) if at_key else _part(places.at(path), context["part"], value)
     return Problem(path, f"{context['before']}{name}{context['after']}", context["hint"], position)
 
 
-def written(loc: Sequence[str | int], data: object) -> Loc:
-    """`loc` without the steps that only normalisation made (the list around a lone value)."""
+def _part(
+    position: Position | None, part: tuple[int, int] | None, value: object
+) -> Position | None:
+    """The position of a part of a text value, where the text stands in one line as it is."""
+    if position is None or part is None or not isinstance(value, str):
+        return position
+    begin = position.source_line.find(value, position.column - 1)
+    if begin < 0:
+        return position
+    return replace(position, column=begin + part[0] + 1, length=max(1, part[1]))
+
+
+def written(loc: Sequence[str | int], data: object) -> tuple[Loc, object]:
+    """`loc` without the steps that only normalisation made, and the value written there.
+
+    A lone value stands for a list of one and a word for a map (`capacity: spot`), so pydantic's
+    location may have steps that nobody wrote.
+    """
     kept: list[str | int] = []
-    here = data
+    here: object = data
     for step in loc:
+        if step == "[key]":  # pydantic's mark for the key of a map, as against its value
+            continue
         if isinstance(step, int):
-            if isinstance(here, (list, tuple)) and step < len(here):
-                here = here[step]
-                kept.append(step)
-        elif isinstance(here, Mapping):
-            kept.append(step)
-            here = here.get(step)
-        elif here is None or not isinstance(here, (str, int, float)):
-            kept.append(step)
-            here = getattr(here, step, None)
-    return tuple(kept)
+            items = as_items(here)
+            if items is None:
+                continue
+            here = items[step] if step < len(items) else None
+        elif (entries := as_map(here)) is not None:
+            here = entries.get(step)
+        elif isinstance(here, (str, int, float)):
+            continue
+        else:
+            here = vars(here).get(step) if isinstance(here, BaseModel) else None
+        kept.append(step)
+    return tuple(kept), here
 
 
 def join(root: str, loc: Sequence[str | int]) -> str:

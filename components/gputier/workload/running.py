@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import re
 from collections.abc import Iterator
@@ -11,34 +12,43 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from gputier.workload import fields, schedule
 from gputier.workload.base import Clash, Spec
-from gputier.workload.complaints import complaint, shown
+from gputier.workload.complaints import complaint, listed, shown
 from gputier.workload.foreign import other_accelerator
+from gputier.workload.shapes import as_items
 
 Use = Literal["on_demand", "spot", "reservation", "capacity_block", "flex_start"]
 Metric = Literal["gpu_utilization"]
 Action = Literal["none", "scale-to-zero"]
 
 _USE_NAMES = {
-    "ondemand": "on_demand", "preemptible": "spot", "reserved": "reservation", "odcr": "reservation",
-    "block": "capacity_block", "dws": "flex_start", "cbml": "capacity_block",
+    "ondemand": "on_demand", "preemptible": "spot", "reserved": "reservation",
+    "odcr": "reservation", "block": "capacity_block", "dws": "flex_start", "cbml": "capacity_block",
 }  # fmt: skip
 _ACTION_NAMES = {"stop": "scale-to-zero", "zero": "scale-to-zero", "alert": "none"}
 _FIXED = ("reservation", "capacity_block")
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([Tt ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?([Zz]|[+-]\d{2}:?\d{2})?)?")
+_DATE = re.compile(
+    r"(\d{4})-(\d{1,2})-(\d{1,2})"
+    r"(?:[Tt ](\d{1,2}):(\d{2})(?::(\d{2})(?:\.\d+)?)?\s?(Z|z|[+-]\d{2}:?\d{2})?(?: \S+)?)?"
+)
 
 
 def _moment(value: object) -> str:
-    """A date or time as UTC text; a time without an offset is UTC."""
+    """A date or time as UTC text; a time without an offset is UTC.
+
+    The last group of the pattern is what Go prints ("2026-11-01 11:30:00 +0000 UTC"): the engine
+    takes an unquoted date for a time and hands it to a program in that form.
+    """
     if isinstance(value, (datetime.date, datetime.datetime)):
         value = value.isoformat()
-    if isinstance(value, str) and _DATE.fullmatch(value):
-        try:
-            when = datetime.datetime.fromisoformat(value.replace(" ", "T").upper())
-        except ValueError:
-            when = None
-        if when is not None and 2000 <= when.year < 2200:
-            utc = when.replace(tzinfo=when.tzinfo or datetime.UTC).astimezone(datetime.UTC)
-            return utc.strftime("%Y-%m-%dT%H:%M:%SZ")
+    if isinstance(value, str) and len(value) < 80 and (found := _DATE.fullmatch(value.strip())):
+        year, month, day, hour, minute, second = (int(g or 0) for g in found.groups()[:6])
+        offset = (found[7] or "Z").upper().replace("Z", "+0000").replace(":", "")
+        shift = datetime.timedelta(hours=int(offset[1:3]), minutes=int(offset[3:]))
+        with contextlib.suppress(ValueError, OverflowError):
+            local = datetime.datetime(year, month, day, hour, minute, second)
+            utc = local - shift if offset[0] == "+" else local + shift
+            if 2000 <= utc.year < 2200:
+                return utc.strftime("%Y-%m-%dT%H:%M:%SZ")
     raise complaint(
         f" must be a date or a time such as 2026-11-01 or 2026-11-01T11:30:00Z, not {shown(value)}"
     )
@@ -60,7 +70,8 @@ def _instance_type(value: object) -> str:
 
 Moment = Annotated[str, BeforeValidator(_moment)]
 Zone = Annotated[
-    str, fields.text(r"[a-z0-9][a-z0-9\-]*", "a zone's name or id such as us-east-1a or use1-az4", 40)
+    str,
+    fields.text(r"[a-z0-9][a-z0-9\-]*", "a zone's name or id such as us-east-1a or use1-az4", 40),
 ]
 
 
@@ -68,50 +79,52 @@ class CapacityChoice(Spec):
     """One way to buy machines."""
 
     use: Annotated[Use, fields.choice(Use, _USE_NAMES)] = Field(
-        description="on_demand, spot (cheap, may be taken away), reservation or capacity_block (already"
-        " yours: the type, zone and count are fixed), flex_start (queued, runs for a limited time)."
+        description="on_demand, spot (cheap, may be taken away), reservation or capacity_block"
+        " (already yours: the type, zone and count are fixed), flex_start (queued, runs for a"
+        " limited time)."
     )
-    id: Annotated[str, fields.text(r"[A-Za-z0-9][A-Za-z0-9._:/\-]*", "a reservation's id or name")] | None = (
-        Field(None, description="Id or name of the reservation or capacity block.")
-    )
+    id: (
+        Annotated[str, fields.text(r"[A-Za-z0-9][A-Za-z0-9._:/\-]*", "a reservation's id or name")]
+        | None
+    ) = Field(default=None, description="Id or name of the reservation or capacity block.")
     instance_type: Annotated[str, BeforeValidator(_instance_type)] | None = Field(
-        None,
-        description="Only this instance type. Needed for reservation and capacity_block. Naming a type"
-        " also admits one that is not offered to everybody.",
+        default=None,
+        description="Only this instance type. Needed for reservation and capacity_block. Naming a"
+        " type also admits one that is not offered to everybody.",
     )
     zone: Zone | None = Field(
-        None,
+        default=None,
         description="Only this zone, by name or id. Needed for reservation and capacity_block.",
     )
     count: Annotated[int, fields.whole(1, 1000)] | None = Field(
-        None, description="Machines the reservation or block holds. Default: `nodes`."
+        default=None, description="Machines the reservation or block holds. Default: `nodes`."
     )
     start: Moment | None = Field(
-        None, description="When the block or reservation begins, such as 2026-11-01T11:30:00Z."
+        default=None,
+        description="When the block or reservation begins, such as 2026-11-01T11:30:00Z.",
     )
-    end: Moment | None = Field(None, description="When the block or reservation ends.")
+    end: Moment | None = Field(default=None, description="When the block or reservation ends.")
     max_usd_per_hour: fields.UsdPerHour | None = Field(
-        None, description="Ceiling per machine for this choice: `$2.50/h`."
+        default=None, description="Ceiling per machine for this choice: `$2.50/h`."
     )
     on_demand_base: Annotated[int, fields.whole(0, 1000)] | None = Field(
-        None, description="Machines that stay on demand under a spot fleet. Default: none."
+        default=None, description="Machines that stay on demand under a spot fleet. Default: none."
     )
 
     def cross_checks(self) -> Iterator[Clash]:
-        if self.use in _FIXED:
-            for name in ("instance_type", "zone"):
-                if getattr(self, name) is None:
-                    yield Clash(
-                        (),
-                        complaint(
-                            f" is a {self.use}, which is for one machine type in one zone: `{name}` is"
-                            " missing",
-                            f"write it as a map: {{use: {self.use}, instance_type: p5.48xlarge, zone:"
-                            " use1-az4, count: 4}",
-                        ),
-                        ("use", name),
-                    )
-        else:
+        missing = [f"`{name}`" for name in ("instance_type", "zone") if getattr(self, name) is None]
+        if self.use in _FIXED and missing:
+            yield Clash(
+                (),
+                complaint(
+                    f" is a {self.use}, which holds one instance type in one zone: it needs"
+                    f" {listed(missing)}",
+                    "such as"
+                    f" {{use: {self.use}, instance_type: p5.48xlarge, zone: use1-az4, count: 4}}",
+                ),
+                ("use", "instance_type", "zone"),
+            )
+        if self.use not in _FIXED:
             for name in ("id", "count", "start", "end"):
                 if getattr(self, name) is not None:
                     yield self._misplaced(name, "reservation and capacity_block")
@@ -127,24 +140,24 @@ class CapacityChoice(Spec):
     def _misplaced(self, name: str, uses: str) -> Clash:
         return Clash(
             (name,),
-            complaint(
-                f" is for {uses}, and this is {self.use}", f"remove `{name}`", place="key"
-            ),
+            complaint(f" is for {uses}, and this is {self.use}", f"remove `{name}`", place="key"),
             ("use", name),
         )
 
 
 def spelt_out(value: Any) -> Any:
     """`spot`, a map, or a list of either, as a list of maps."""
-    items: list[Any] = list(value) if isinstance(value, (list, tuple)) else [value]
-    return [{"use": item} if isinstance(item, str) else item for item in items]
+    items = as_items(value)
+    each = (value,) if items is None else items
+    return [{"use": item} if isinstance(item, str) else item for item in each]
 
 
 def _each_once(choices: tuple[CapacityChoice, ...]) -> tuple[CapacityChoice, ...]:
     for place, one in enumerate(choices):
         if one in choices[:place]:
             raise complaint(
-                f" lists the same `{one.use}` twice; the order is the order tried", "keep one of them"
+                f" lists the same `{one.use}` twice; the order is the order tried",
+                "keep one of them",
             )
     return choices
 
@@ -161,7 +174,8 @@ def _metric(value: object) -> str:
     if value == "gpu_utilization":
         return "gpu_utilization"
     raise complaint(
-        f" must be gpu_utilization, not {shown(value)}: a fleet cannot be scaled by anything else yet"
+        f" must be gpu_utilization, not {shown(value)}: a fleet cannot be scaled by anything else"
+        " yet"
     )
 
 
@@ -169,16 +183,18 @@ class Scale(Spec):
     """How many machines may run."""
 
     min: Annotated[int, fields.whole(0, 1000)] | None = Field(
-        None, description="At least this many machines; 0 lets the fleet be empty. Default: `nodes`."
+        default=None,
+        description="At least this many machines; 0 lets the fleet be empty. Default: `nodes`.",
     )
     max: Annotated[int, fields.whole(1, 1000)] | None = Field(
-        None, description="At most this many machines. Default: as many as `min`."
+        default=None, description="At most this many machines. Default: as many as `min`."
     )
     metric: Annotated[Metric, BeforeValidator(_metric)] = Field(
-        "gpu_utilization", description="What the fleet grows and shrinks by: gpu_utilization."
+        default="gpu_utilization",
+        description="What the fleet grows and shrinks by: gpu_utilization.",
     )
     target: Annotated[int, fields.whole(1, 100, "a percentage")] = Field(
-        70, description="Percentage of `metric` that the fleet is kept at."
+        default=70, description="Percentage of `metric` that the fleet is kept at."
     )
 
     def cross_checks(self) -> Iterator[Clash]:
@@ -210,7 +226,7 @@ class ScheduleEntry(Spec):
         description="When they stop, written in the same way."
     )
     timezone: Annotated[str, BeforeValidator(schedule.checked_timezone)] = Field(
-        "UTC", description="IANA time zone of both, such as Europe/Berlin."
+        default="UTC", description="IANA time zone of both, such as Europe/Berlin."
     )
 
     def cross_checks(self) -> Iterator[Clash]:
@@ -243,10 +259,12 @@ class Budget(Spec):
         fields.several("percentage", 10),
         BeforeValidator(_alone_as_list),
         AfterValidator(_sorted),
-    ] = Field((50, 80, 100), description="Percentages of the amount at which an alert goes out.")
+    ] = Field(
+        default=(50, 80, 100), description="Percentages of the amount at which an alert goes out."
+    )
     action: Annotated[Action, fields.choice(Action, _ACTION_NAMES)] = Field(
-        "none", description="What happens at 100 %: none (alerts only), or scale-to-zero."
+        default="none", description="What happens at 100 %: none (alerts only), or scale-to-zero."
     )
     billing_account: (
         Annotated[str, fields.text(r"[A-Za-z0-9][A-Za-z0-9\-]*", "a billing account's id")] | None
-    ) = Field(None, description="Google Cloud billing account that the budget is set on.")
+    ) = Field(default=None, description="Google Cloud billing account that the budget is set on.")

@@ -1,8 +1,8 @@
 """What a plain YAML word means, by the rules of the engine that will read the same file.
 
-Pulumi reads with Go's yaml.v3: the core schema of YAML 1.2 (`true`, `false`, `null`, numbers; `yes`,
-`on` and `no` are text) with a few liberties: `_` in numbers, `0b101`, and a leading zero for octal.
-The last is refused here, because nobody who writes 010 means 8.
+Pulumi reads with Go's yaml.v3: the core schema of YAML 1.2 (`true`, `false`, `null`, numbers;
+`yes`, `on` and `no` are text) with a few liberties: `_` in numbers, `0b101`, and a leading zero for
+octal. The last is refused here, because nobody who writes 010 means 8.
 Source: https://github.com/go-yaml/yaml/blob/v3/resolve.go, and tried on the engine.
 """
 

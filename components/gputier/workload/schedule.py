@@ -2,8 +2,8 @@
 
 Hours are counted over a fixed calendar, 2025-01-01 to 2028-12-31 UTC (48 months, one leap year), so
 that a cost does not change with the day it is asked for. They are hours that really pass: a night
-in which the clocks go back is an hour longer. Each entry runs from a start to its next stop; several
-entries together run whenever one of them does.
+in which the clocks go back is an hour longer. Each entry runs from a start to its next stop;
+several entries together run whenever one of them does.
 
 Where clocks change: a local time that does not exist (skipped in spring) fires at the moment the
 clocks jump; one that comes twice (autumn) fires the first time only. cron(8) does the same.
@@ -28,16 +28,18 @@ HOURS_PER_MONTH = 730.0
 """What a workload without a schedule is billed for (365 × 24 / 12)."""
 
 MONTHS = 48
-_WARM_UP = datetime.date(2024, 1, 1)  # a leap year: by 2025 every yearly window is in its true state
+# A leap year before the first: by 2025 every yearly window is in its true state.
+_WARM_UP = datetime.date(2024, 1, 1)
 _FIRST = datetime.date(2025, 1, 1)
 _LAST = datetime.date(2028, 12, 31)
 _EPOCH = datetime.datetime(1970, 1, 1)
 _DAY = 24 * 60
 
 _ABBREVIATIONS = {
-    "cest": "Europe/Berlin", "mez": "Europe/Berlin", "bst": "Europe/London", "pst": "America/Los_Angeles",
-    "pdt": "America/Los_Angeles", "pt": "America/Los_Angeles", "edt": "America/New_York",
-    "et": "America/New_York", "cst": "America/Chicago", "cdt": "America/Chicago",
+    "cest": "Europe/Berlin", "mez": "Europe/Berlin", "bst": "Europe/London",
+    "pst": "America/Los_Angeles", "pdt": "America/Los_Angeles", "pt": "America/Los_Angeles",
+    "edt": "America/New_York", "et": "America/New_York", "cst": "America/Chicago",
+    "cdt": "America/Chicago",
     "mdt": "America/Denver", "ist": "Asia/Kolkata", "jst": "Asia/Tokyo", "sgt": "Asia/Singapore",
     "aest": "Australia/Sydney", "aedt": "Australia/Sydney", "z": "UTC",
 }  # fmt: skip
@@ -140,32 +142,49 @@ def _events(fires: cron.Cron, timezone: str, starts: bool) -> list[tuple[int, in
     midnights = _midnights(timezone)
     found: list[tuple[int, int, bool]] = []
     for day in _days(fires):
-        plain = midnights[day + 1] - midnights[day] == _DAY
-        for time in fires.times:
-            moment = midnights[day] + time if plain else _moment(day, time, timezone)
-            found.append((moment, day * _DAY + time, starts))
+        midnight, paper = midnights[day], day * _DAY
+        if midnights[day + 1] - midnight == _DAY:
+            found += [(midnight + time, paper + time, starts) for time in fires.times]
+        else:
+            found += [(_moment(day, time, timezone), paper + time, starts) for time in fires.times]
     return found
+
+
+@functools.lru_cache(maxsize=1)
+def _calendar() -> tuple[datetime.date, ...]:
+    """Every day from the warm-up's first to one after the last."""
+    first = _WARM_UP.toordinal()
+    return tuple(map(datetime.date.fromordinal, range(first, _LAST.toordinal() + 2)))
 
 
 @functools.lru_cache(maxsize=256)
 def _days(fires: cron.Cron) -> tuple[int, ...]:
     """Days on which it fires, counted from the warm-up's first."""
-    count = (_LAST - _WARM_UP).days + 1
-    days = (_WARM_UP + datetime.timedelta(days=n) for n in range(count))
-    return tuple(n for n, day in enumerate(days) if fires.matches(day))
+    return tuple(n for n, day in enumerate(_calendar()[:-1]) if fires.matches(day))
 
 
 @functools.lru_cache(maxsize=64)
 def _midnights(timezone: str) -> tuple[int, ...]:
     """Each day's first moment, as UTC minutes, and one more than there are days."""
-    count = (_LAST - _WARM_UP).days + 2
-    return tuple(_moment(day, 0, timezone) for day in range(count))
+    zone = _zone(timezone)
+    midnight = datetime.time(tzinfo=zone)
+    offsets = [
+        _whole_minutes(datetime.datetime.combine(day, midnight).utcoffset()) for day in _calendar()
+    ]
+    first = _utc_minute(_WARM_UP)
+    found = [first + day * _DAY - offset for day, offset in enumerate(offsets)]
+    for day in range(1, len(offsets)):
+        if offsets[day] != offsets[day - 1]:  # the clocks may have changed at midnight itself
+            found[day - 1 : day + 1] = (_moment(n, 0, timezone) for n in (day - 1, day))
+    return tuple(found)
 
 
 def _moment(day: int, time: int, timezone: str) -> int:
     """The UTC minute at which a local time of a day comes."""
     zone = _zone(timezone)
-    local = datetime.datetime.combine(_WARM_UP, datetime.time()) + datetime.timedelta(days=day, minutes=time)
+    local = datetime.datetime.combine(_WARM_UP, datetime.time()) + datetime.timedelta(
+        days=day, minutes=time
+    )
     naive = _minutes(local)
     before, after = (_offset(local.replace(fold=fold), zone) for fold in (0, 1))
     if after <= before:  # not in a gap: with fold 0 the first of two
@@ -177,13 +196,15 @@ def _moment(day: int, time: int, timezone: str) -> int:
 
 
 def _offset(local: datetime.datetime, zone: zoneinfo.ZoneInfo | None) -> int:
-    offset = local.replace(tzinfo=zone).utcoffset()
-    return 0 if offset is None else round(offset.total_seconds() / 60)
+    return _whole_minutes(local.replace(tzinfo=zone).utcoffset())
 
 
 def _utc_offset(minute: int, zone: zoneinfo.ZoneInfo | None) -> int:
     utc = (_EPOCH + datetime.timedelta(minutes=minute)).replace(tzinfo=datetime.UTC)
-    offset = utc.astimezone(zone).utcoffset()
+    return _whole_minutes(utc.astimezone(zone).utcoffset())
+
+
+def _whole_minutes(offset: datetime.timedelta | None) -> int:
     return 0 if offset is None else round(offset.total_seconds() / 60)
 
 
@@ -197,10 +218,14 @@ def _utc_minute(day: datetime.date) -> int:
 
 @functools.lru_cache(maxsize=64)
 def _zone(name: str) -> zoneinfo.ZoneInfo | None:
-    import zoneinfo  # a few milliseconds that most declarations do not need
+    import zoneinfo  # only a schedule needs time zones
 
     # Zones of one machine only, and those that count leap seconds, are no common ground.
-    if not name or name.startswith(("posix", "right/", "localtime", "Factory")) or not name.isascii():
+    if (
+        not name
+        or name.startswith(("posix", "right/", "localtime", "Factory"))
+        or not name.isascii()
+    ):
         return None
     try:
         return zoneinfo.ZoneInfo(name)

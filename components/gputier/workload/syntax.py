@@ -54,7 +54,8 @@ def explain(broken: Broken) -> Said:
     if "sequence entries are not allowed" in broken.problem:
         return Said("a list cannot begin on the line of its key", "put `- …` on the next line")
     if character and character in "@`%&*!|>" and "start any token" in broken.problem:
-        return Said(f"`{character}` cannot begin a value", "put the value in quotes")
+        named = "a backtick" if character == "`" else f"`{character}`"
+        return Said(f"{named} cannot begin a value", "put the value in quotes")
     if character and character in "}],":
         return Said(f"`{character}` closes nothing that was opened")
     return _of_structure(broken)
@@ -73,16 +74,23 @@ def _of_structure(broken: Broken) -> Said:
     if "directive" in broken.context or "incompatible" in broken.problem:
         return Said("a line that begins with % is a YAML directive, and this one is not understood")
     if "tag" in broken.problem or "tag" in broken.context:
-        return Said("a tag is not understood here", "remove it; text that begins with ! needs quotes")
+        return Said(
+            "a tag is not understood here", "remove it; text that begins with ! needs quotes"
+        )
     if "block scalar" in broken.context:
-        return Said("the text after `|` or `>` does not begin on a line of its own, indented by spaces")
+        return Said(
+            "the text after `|` or `>` does not begin on a line of its own, indented by spaces"
+        )
     if "anchor" in broken.context or "alias" in broken.context:
-        return Said("an anchor or alias is not understood", "text that begins with & or * needs quotes")
+        return Said(
+            "an anchor or alias is not understood", "text that begins with & or * needs quotes"
+        )
     if "expected ':'" in broken.problem:
         return Said("this line is no `key: value`", "add the `:`, or put long text in quotes", True)
     if broken.last_line:
         return Said("the file ends too early")
     return Said(
         "this does not fit the lines above",
-        "check its indentation; text after a closing quote, or a line without `:`, has the same effect",
+        "check its indentation; text after a closing quote, or a line without `:`, has the same"
+        " effect",
     )

@@ -1,21 +1,23 @@
 """Read YAML (and so JSON) into plain values with positions, as Pulumi's engine reads it.
 
-Built on PyYAML's *events*: its own loaders follow YAML 1.1 (`on` is true there), forget where things
-stood, and let duplicate keys pass. libyaml's parser is used when PyYAML has it, else the one in
-Python; both give the same answers.
+Built on PyYAML's *events*: its own loaders follow YAML 1.1 (`on` is true there), forget where
+things stood, and let duplicate keys pass. libyaml's parser is used when PyYAML has it, else the one
+in Python; both give the same answers.
 
 A file cannot make the program hang, crash or swell: size, nodes, depth and alias expansion are
-limited, and what is wrong ends as `errors.InvalidInput` with file, line and column. Faults that only
-matter to who reads a part (a doubled key, a custom tag) are kept on the nodes: the parts of a stack
-file that belong to other projects are not ours to judge.
+limited, and what is wrong ends as `errors.InvalidInput` with file, line and column. Faults that
+only matter to who reads a part (a doubled key, a custom tag) are kept on the nodes: the parts of a
+stack file that belong to other projects are not ours to judge.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NoReturn
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from gputier import errors
 from gputier.workload import scalars, syntax
@@ -30,7 +32,9 @@ MAX_NODES = 50_000
 MAX_DEPTH = 64
 
 _BREAK = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
-_UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+_UNPRINTABLE = re.compile(
+    "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
+)
 _SURROGATES = re.compile(r"\\u[dD]([89abAB][0-9a-fA-F]{2})\\u[dD]([c-fC-F][0-9a-fA-F]{2})")
 _QUOTED_OR_TAB = re.compile(r'"(?:[^"\\]|\\.)*"|\t')
 _CORE = "tag:yaml.org,2002:"
@@ -60,7 +64,9 @@ def decode(data: bytes, name: str) -> str:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
         before = data[: error.start].decode("utf-8")
-        _refuse_character(before, _rest_of_line(data[error.start :]), name, f"byte 0x{data[error.start]:02x}")
+        _refuse_character(
+            before, _rest_of_line(data[error.start :]), name, f"byte 0x{data[error.start]:02x}"
+        )
 
 
 def too_large(size: int, name: str) -> None:
@@ -69,7 +75,8 @@ def too_large(size: int, name: str) -> None:
         raise errors.InvalidInput(
             errors.Problem(
                 "",
-                f"{name} is {size / 2**20:,.1f} MiB; a declaration is at most {MAX_BYTES >> 20} MiB",
+                f"{name} is {size / 2**20:,.1f} MiB; a declaration is at most {MAX_BYTES >> 20}"
+                " MiB",
                 "is this the right file?",
             )
         )
@@ -103,7 +110,9 @@ def _refuse_character(before: str, rest: str, name: str, what: str) -> NoReturn:
     lines = _BREAK.split(before)
     position = errors.Position(name, len(lines), len(lines[-1]) + 1, lines[-1] + rest)
     raise errors.InvalidInput(
-        errors.Problem("", f"{what} does not belong in a text file", "save it as UTF-8 text", position)
+        errors.Problem(
+            "", f"{what} does not belong in a text file", "save it as UTF-8 text", position
+        )
     )
 
 
@@ -193,7 +202,9 @@ class _Builder:
             self.document.refuse(
                 span,
                 f"alias `*{name}` has no anchor",
-                errors.spelling_hint(name, self.anchors, otherwise="text that begins with * needs quotes"),
+                errors.spelling_hint(
+                    name, self.anchors, otherwise="text that begins with * needs quotes"
+                ),
             )
         node = self.anchors[name]
         if node is None:
@@ -218,7 +229,9 @@ def _fill(node: Node, pairs: list[tuple[Node, Node]]) -> None:
         if name in entries:
             line = entries[name][0].span.line + 1
             node.faults.append(
-                Fault(key.span, f"key {shown(name)} is given twice, first in line {line}", "keep one")
+                Fault(
+                    key.span, f"key {shown(name)} is given twice, first in line {line}", "keep one"
+                )
             )
             continue
         entries[name] = (key, value)
@@ -239,15 +252,15 @@ def _merge_sources(value: Node, key: Node, node: Node) -> list[Node]:
 
 
 def _build(text: str, document: Document, *, pure: bool) -> Node:
-    import yaml  # some 15 ms that a plan made in Python does not need
+    import yaml  # a workload made in Python needs none
 
     fast = getattr(yaml, "CSafeLoader", None)
-    loader: yaml.SafeLoader = yaml.SafeLoader(text) if pure or fast is None else fast(text)
+    loader: Any = yaml.SafeLoader(text) if pure or fast is None else fast(text)
     builder = _Builder(document)
     last = Span(0, 0, 1)
     try:
         while True:
-            event: yaml.Event | None = loader.get_event()  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+            event: yaml.Event | None = loader.get_event()
             if event is None or isinstance(event, yaml.StreamEndEvent):
                 break
             last = _span(event)
@@ -257,7 +270,7 @@ def _build(text: str, document: Document, *, pure: bool) -> Node:
     except (yaml.YAMLError, ValueError, OverflowError):
         document.refuse(last, "from here on this cannot be read as YAML")
     finally:
-        loader.dispose()  # pyright: ignore[reportUnknownMemberType]
+        loader.dispose()
     return builder.root or Node(Span(0, 0, 1))
 
 
@@ -294,7 +307,9 @@ def _scalar(event: yaml.ScalarEvent, span: Span) -> Node:
     node = Node(span, scalar=text)
     if any("\ud800" <= c <= "\udfff" for c in text):
         node.scalar = "".join("�" if "\ud800" <= c <= "\udfff" else c for c in text)
-        node.faults.append(Fault(span, "an escape here is half a character", "write the character itself"))
+        node.faults.append(
+            Fault(span, "an escape here is half a character", "write the character itself")
+        )
     elif event.tag not in (None, "!"):
         _check_tag(event.tag, ("str", "int", "float", "bool", "null"), node)
         if event.tag != f"{_CORE}str" and not node.faults:
@@ -328,7 +343,9 @@ def _convert(tag: str, node: Node) -> None:
     if type(value).__name__.replace("NoneType", "null") == word:
         node.scalar = value
     else:
-        node.faults.append(Fault(node.span, f"{shown(str(node.scalar))} is no {word}", "remove the tag"))
+        node.faults.append(
+            Fault(node.span, f"{shown(str(node.scalar))} is no {word}", "remove the tag")
+        )
 
 
 def _refuse_syntax(error: yaml.MarkedYAMLError, document: Document) -> NoReturn:
@@ -349,3 +366,21 @@ def _refuse_syntax(error: yaml.MarkedYAMLError, document: Document) -> NoReturn:
     )
     where = begin if said.at_beginning else mark
     document.refuse(Span(where.line, where.column, 1), said.message, said.hint)
+
+
+def load(path: Path, hint: str = "") -> str:
+    """A file's text, or `InvalidInput` that says why there is none. Never reads a huge file."""
+    name = str(path)
+    try:
+        with path.open("rb") as file:
+            too_large(os.fstat(file.fileno()).st_size, name)
+            return decode(file.read(MAX_BYTES + 1), name)
+    except FileNotFoundError:
+        what = f"there is no file {name}"
+    except IsADirectoryError:
+        what, hint = f"{name} is a folder", "name a file in it"
+    except PermissionError:
+        what = f"{name} may not be read by you"
+    except OSError as error:
+        what = f"{name} cannot be read: {error.strerror or error}"
+    raise errors.InvalidInput(errors.Problem("", what, hint))

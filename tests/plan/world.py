@@ -1,0 +1,172 @@
+"""What the planning tests share: rows, machines and plans on the packaged catalogue, and
+`Doctored`, the same catalogue with some facts replaced, for what the real data does not show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from gputier.catalog import Catalog, Gpu, HostMachine, InstanceType, ItemPrice, Price, load
+from gputier.plan import RULES, Floor, Reason, Verdict, WorkloadPlan, plan_workload
+from gputier.plan.machine import Machine
+from gputier.plan.rules import Context
+from gputier.plan.select import Ask
+from gputier.plan.tiers import FloorValue
+from gputier.sizing import Sizing
+from gputier.workload import CapacityChoice, Discount, Workload
+
+DEPLOYED = ("aws", "gcp")
+Where = tuple[str, str]  # cloud and name of an instance type
+
+
+def row(cloud: str, name: str) -> InstanceType:
+    """A catalogue row; KeyError for one that is not there."""
+    return load().types[cloud, name]
+
+
+def gpu(model: str) -> Gpu:
+    return load().gpus[model]
+
+
+def host(name: str) -> HostMachine:
+    return next(h for h in load().hosts() if h.name == name)
+
+
+def machine(
+    type_: InstanceType,
+    *,
+    nodes: int = 1,
+    ssds: int = 0,
+    on: str = "",
+    sizing: Sizing | None = None,
+    memory_floor_gib: float = 0.0,
+) -> Machine:
+    return Machine(type_, host(on) if on else None, ssds, nodes, sizing, memory_floor_gib)
+
+
+def floor(rule: str, value: FloorValue, **more: Any) -> Floor:
+    return Floor(rule, value, more.pop("origin", "workload"), more.pop("why", "a test"), **more)
+
+
+def judged(
+    floor_: Floor,
+    machine_: Machine,
+    card: Gpu | None = None,
+    *,
+    burst: bool = False,
+) -> Reason | None:
+    """What the rule of a floor says about a machine."""
+    context = Context(burst, machine_.nodes > 1)
+    return RULES[floor_.rule].check(floor_, machine_, card or gpu(machine_.type.gpu_model), context)
+
+
+def planned(
+    workload: Workload | Mapping[str, Any],
+    *,
+    catalog: Catalog | None = None,
+    environment: str = "dev",
+    discounts: Sequence[Discount] = (),
+) -> WorkloadPlan:
+    """One workload planned, from a model or from its fields."""
+    made = workload if isinstance(workload, Workload) else Workload(**workload)
+    return plan_workload("job", made, catalog or load(), environment, tuple(discounts))
+
+
+def best(plan: WorkloadPlan) -> Verdict:
+    """The chosen verdict; fails with the smallest relaxation when nothing fits."""
+    assert plan.chosen is not None, [(v.type.name, v.reasons) for v in plan.relaxations]
+    return plan.chosen.verdict
+
+
+def of(plan: WorkloadPlan, cloud: str, name: str) -> Verdict:
+    """One row's verdict."""
+    return next(v for v in plan.verdicts if (v.type.cloud, v.type.name) == (cloud, name))
+
+
+def rules_of(verdict: Verdict) -> list[str]:
+    return [reason.rule for reason in verdict.reasons]
+
+
+def ask_of(
+    workload: Workload | Mapping[str, Any],
+    *,
+    catalog: Catalog | None = None,
+    environment: str = "dev",
+    discounts: Sequence[Discount] = (),
+    max_price_age_days: int | None = None,
+) -> Ask:
+    """What selection is asked, with a memory of its own."""
+    plan = planned(workload, catalog=catalog, environment=environment, discounts=discounts)
+    return Ask(
+        catalog or load(),
+        plan.need,
+        replace(plan.market, memo={}),
+        plan.choice,
+        tuple(discounts),
+        max_price_age_days,
+    )
+
+
+def held(instance_type: str, zone: str, count: int = 1, **more: Any) -> CapacityChoice:
+    return CapacityChoice(
+        use=more.pop("use", "reservation"),
+        instance_type=instance_type,
+        zone=zone,
+        count=count,
+        **more,
+    )
+
+
+class Doctored(Catalog):
+    """The packaged catalogue with replaced facts. `types` maps (cloud, name) to a changed row;
+    `only` leaves no other rows; `prices` maps (cloud, name, purchase) to region → USD per hour or
+    a whole price; `zones` maps (cloud, name) to region → zones; `items` (cloud, item) to a price
+    for every region; `gpus` a model to a changed card. Everything not named stays as it is."""
+
+    def __init__(
+        self,
+        *,
+        types: Iterable[InstanceType] = (),
+        only: Iterable[Where] | None = None,
+        prices: Mapping[tuple[str, str, str], Mapping[str, float | Price]] | None = None,
+        zones: Mapping[Where, Mapping[str, tuple[str, ...]]] | None = None,
+        items: Mapping[Where, ItemPrice | None] | None = None,
+        gpus: Mapping[str, Gpu] | None = None,
+    ) -> None:
+        base = load()
+        self.__dict__.update(base.__dict__)
+        changed = dict(base.types) | {(t.cloud, t.name): t for t in types}
+        if only is not None:
+            changed = {where: changed[where] for where in only}
+        self.types = changed
+        self.gpus = dict(base.gpus) | dict(gpus or {})
+        self._new_prices = {
+            key: {r: _price(key, r, p) for r, p in sorted(regions.items())}
+            for key, regions in (prices or {}).items()
+        }
+        self._new_zones = dict(zones or {})
+        self._new_items = dict(items or {})
+        self._base = base
+
+    def rows(self, clouds: Iterable[str]) -> tuple[InstanceType, ...]:
+        wanted = set(clouds)
+        return tuple(t for key, t in sorted(self.types.items()) if key[0] in wanted)
+
+    def prices(self, cloud: str, name: str, purchase: str) -> Mapping[str, Price]:
+        key = (cloud, name, purchase)
+        return self._new_prices[key] if key in self._new_prices else self._base.prices(*key)
+
+    def zones(self, cloud: str, name: str) -> Mapping[str, tuple[str, ...]]:
+        key = (cloud, name)
+        return self._new_zones[key] if key in self._new_zones else self._base.zones(*key)
+
+    def item(self, cloud: str, item: str, region: str) -> ItemPrice | None:
+        key = (cloud, item)
+        return self._new_items[key] if key in self._new_items else self._base.item(*key, region)
+
+
+def _price(key: tuple[str, str, str], region: str, given: float | Price) -> Price:
+    if isinstance(given, Price):
+        return given
+    return Price(key[0], region, key[1], key[2], given, load().as_of, "a test", "")
