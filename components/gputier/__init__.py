@@ -34,7 +34,15 @@ _HOMES = {
     "Workload": "gputier.workload",
 }
 
-__all__ = ["CannotPlace", "GputierError", "InvalidInput", "Problem", "StaleLock", "Workload", "plan"]
+__all__ = [
+    "CannotPlace",
+    "GputierError",
+    "InvalidInput",
+    "Problem",
+    "StaleLock",
+    "Workload",
+    "plan",
+]
 
 
 def __getattr__(name: str) -> Any:

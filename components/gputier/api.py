@@ -26,7 +26,11 @@ def plan(
     """
     found = plan_workload(name, workload, catalog or load(), environment, tuple(discounts))
     if found.chosen is None:
-        ways = [f"{v.type.cloud}: " + "; ".join(r.relax for r in v.reasons) for v in found.relaxations]
+        ways = [
+            f"{v.type.cloud}: " + "; ".join(r.relax for r in v.reasons) for v in found.relaxations
+        ]
         message = f"no machine fits workload `{name}` (0 of {len(found.verdicts)})"
-        raise CannotPlace(Problem(name, message, "smallest relaxation per cloud:\n" + "\n".join(ways)))
+        raise CannotPlace(
+            Problem(name, message, "smallest relaxation per cloud:\n" + "\n".join(ways))
+        )
     return found

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from gputier.catalog import Catalog, load
 from gputier.catalog.tables import DATA
 

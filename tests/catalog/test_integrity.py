@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+
 from gputier.catalog import Catalog, integrity, load
 from gputier.errors import InvalidInput
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from gputier.catalog import CLOUDS, Catalog, load
 from gputier.catalog.tables import DATA
 from gputier.errors import InvalidInput
@@ -240,7 +241,7 @@ def test_an_unsourced_item_stays_visible_as_such(catalog: Catalog) -> None:
 
 
 def test_the_hosts_are_the_priced_predefined_n1_machines(catalog: Catalog) -> None:
-    priced = {name for cloud, name, _ in catalog.priced() if name.startswith("n1-")}
+    priced = {name for _, name, _ in catalog.priced() if name.startswith("n1-")}
     assert {host.name for host in catalog.hosts()} == priced
     shapes = {host.name: (host.vcpus, host.memory_gib) for host in catalog.hosts()}
     assert shapes["n1-standard-8"] == (8, 30)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from gputier.catalog import CLOUDS, Catalog, is_commercial, region_of_zone
 
 

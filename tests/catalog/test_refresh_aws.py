@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from gputier.catalog import Catalog, load
 from gputier.catalog.refresh import Report, refresh
 from gputier.catalog.refresh_aws import types
@@ -67,7 +68,12 @@ class Blank(Harvest):
     """A harvest to which every type is new, so that no column comes from the packaged rows."""
 
     def base_row(self, table: str, *key: str) -> dict[str, str] | None:
+        del table, key
         return None
+
+
+def renamed(record: Json, name: str) -> Json:
+    return copy.deepcopy(record) | {"InstanceType": name}
 
 
 def _same(a: str, b: str) -> bool:
@@ -139,7 +145,7 @@ def test_a_refreshed_row_keeps_what_no_api_says(
 def test_a_new_type_is_added_with_what_is_known_and_no_more(
     described: Described, printed: Printed, tmp_path: Path
 ) -> None:
-    new = copy.deepcopy(described["g6e.12xlarge"]) | {"InstanceType": "g6e.32xlarge"}
+    new = renamed(described["g6e.12xlarge"], "g6e.32xlarge")
     report = refresh([printed({"InstanceTypes": [new]})], tmp_path / "out")
     one = load(tmp_path / "out").types["aws", "g6e.32xlarge"]
     assert report.new_types == ("aws g6e.32xlarge",)
@@ -200,9 +206,9 @@ def test_slices_are_the_logical_count_times_the_partition(blank: Harvest) -> Non
 def test_a_gpu_that_nobody_knows_is_listed_and_never_crashes(
     described: Described, printed: Printed, tmp_path: Path
 ) -> None:
-    new = copy.deepcopy(described["p5.48xlarge"]) | {"InstanceType": "p9.48xlarge"}
+    new = renamed(described["p5.48xlarge"], "p9.48xlarge")
     new["GpuInfo"]["Gpus"][0]["Name"] = "R300"
-    amd = copy.deepcopy(described["g5.xlarge"]) | {"InstanceType": "g4ad.xlarge"}
+    amd = renamed(described["g5.xlarge"], "g4ad.xlarge")
     amd["GpuInfo"]["Gpus"][0]["Manufacturer"] = "AMD"
     members = [new, amd, described["inf2.xlarge"], described["g5.xlarge"]]
     report = refresh([printed({"InstanceTypes": members})], tmp_path / "out")
@@ -226,7 +232,7 @@ def test_a_files_gpus_csv_beside_it_makes_a_new_gpu_known(
     new_gpu = {**h100, "gpu_model": "R300", "display_name": "NVIDIA R300"}
     lines = [",".join(new_gpu), ",".join(f'"{cell}"' for cell in new_gpu.values())]
     (out / "gpus.csv").write_text("\n".join(lines) + "\n")
-    new = copy.deepcopy(described["p5.48xlarge"]) | {"InstanceType": "p9.48xlarge"}
+    new = renamed(described["p5.48xlarge"], "p9.48xlarge")
     new["GpuInfo"]["Gpus"][0]["Name"] = "R300"
     report = refresh([printed({"InstanceTypes": [new]})], out)
     assert report.unknown == ()

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from gputier.catalog.refresh import refresh
 from gputier.catalog.refresh_io import COMMANDS
 from gputier.errors import InvalidInput

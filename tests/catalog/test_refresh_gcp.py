@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from gputier.catalog import Catalog, load
 from gputier.catalog.refresh import Report, refresh
 from gputier.errors import InvalidInput

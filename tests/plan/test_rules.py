@@ -41,9 +41,7 @@ class Case:
     @property
     def machine(self) -> Machine:
         type_ = row(CLOUDS.get(self.on, "aws"), self.on)._replace(**self.type)
-        return machine(
-            type_, nodes=self.nodes, ssds=self.ssds, on=self.host, memory_floor_gib=24.0
-        )
+        return machine(type_, nodes=self.nodes, ssds=self.ssds, on=self.host, memory_floor_gib=24.0)
 
     def __str__(self) -> str:
         how = "met" if self.says is None else "unknown" if UNKNOWN in self.says[1] else "not met"
@@ -228,15 +226,14 @@ CASES = [
         "≥ 3,000 IOPS sustained", UNKNOWN, "disk.iops")),
     Case("graphics", ("opengl", "vulkan"), G6),
     Case("graphics", ("opengl", "vulkan"), A100, (
-        "OpenGL and Vulkan", "headless only", "purpose: another than rendering and vdi")),
-    Case("graphics", ("vulkan",), G6, (
-        "Vulkan", UNKNOWN, "purpose: another than rendering and vdi"),
+        "OpenGL and Vulkan", "headless only", "purpose: another than rendering and vdi"),
+        floor={"origin": "purpose rendering"}),
+    Case("graphics", ("vulkan",), A100, ("Vulkan", "headless only", "gpu.graphics: drop it")),
+    Case("graphics", ("vulkan",), G6, ("Vulkan", UNKNOWN, "gpu.graphics: drop it"),
         card={"opengl_vulkan": None}),
-    Case("graphics", ("opengl",), G6, (
-        "OpenGL", "none", "purpose: another than rendering and vdi"),
+    Case("graphics", ("opengl",), G6, ("OpenGL", "none", "gpu.graphics: drop it"),
         card={"opengl_vulkan": "false"}),
-    Case("graphics", ("opengl",), G6, (
-        "OpenGL", "none on this slice", "purpose: another than rendering and vdi"),
+    Case("graphics", ("opengl",), G6, ("OpenGL", "none on this slice", "gpu.graphics: drop it"),
         type={"no_graphics": True}),
 ]  # fmt: skip
 # A model name or an exclusion is always known; so are counts, slices and architectures.

@@ -7,9 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from gputier.errors import InvalidInput
-from gputier.sizing import Sizing, names, table
+from gputier.sizing import Sizing, names, size, table
 from gputier.workload import Workload
-from gputier.sizing import size
 
 Sized = Callable[..., Sizing]
 LLAMA = "meta-llama/Llama-3.1-8B-Instruct"

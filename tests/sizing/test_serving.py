@@ -65,9 +65,7 @@ def test_the_cache_of_grouped_query_attention(sized: Sized) -> None:
     # 2 × 32 layers × 8 KV heads × 128 × 2 B = 131,072 B a token; × 8,192 × 4 = 4 GiB.
     assert cache.gib == pytest.approx(2 * 32 * 8 * 128 * 2 * 8192 * 4 / GIB)
     assert cache.gib == pytest.approx(4.0)
-    assert cache.formula == (
-        "32 layers × 8,192 tokens × 8 kv heads × 128 × 2 × 2 B × 4 sequences"
-    )
+    assert cache.formula == ("32 layers × 8,192 tokens × 8 kv heads × 128 × 2 × 2 B × 4 sequences")
 
 
 @pytest.mark.parametrize(("kv_precision", "factor"), [("fp16", 1.0), ("fp8", 0.5), ("int8", 0.5)])

@@ -13,8 +13,7 @@ Sized = Callable[..., Sizing]
 
 TOLERANCE = 0.02
 # The three XVERSE counts are the rounded ones of the names. Nemotron-Ultra's layers differ from
-# each other and their widths are not recorded; GLM-4.7-Flash's stored count holds a second draft
-# block that its configuration does not describe.
+# each other, and their widths are not recorded.
 NOT_EXPLAINED = {
     "xverse/XVERSE-7B",
     "xverse/XVERSE-13B",
@@ -39,20 +38,13 @@ def draft_blocks(row: dict[str, str], shape: Shape) -> float:
     if not blocks:
         return 0.0
     h = shape.hidden
-    per_layer = {"attention": shape.attention_layers, "experts": shape.moe_layers}
-    attention = sum(m.parameters for kind, m in matrices(shape) if kind in "qkvo" and not is_mixer(m))
+    attention = sum(m.parameters for kind, m in matrices(shape) if kind in ("q", "k", "v", "o"))
     inner = sum(m.parameters for kind, m in matrices(shape) if kind in ("gate", "up", "down"))
     if shape.moe_layers:
-        dense = 3 * h * shape.ffn * shape.dense_layers
-        inner = (inner - dense) / per_layer["experts"] + h * shape.experts
-    else:
-        inner /= shape.dense_layers
+        inner -= 3 * h * shape.ffn * shape.dense_layers
+    layer = attention / shape.attention_layers + inner / (shape.moe_layers or shape.dense_layers)
     ends = number(row, "mtp_extra_vocabularies") * shape.vocabulary * h
-    return blocks * (attention / per_layer["attention"] + inner + 2 * h * h + 5 * h + ends)
-
-    
-def is_mixer(matrix: object) -> bool:
-    return False
+    return blocks * (layer + 2 * h * h + 5 * h + ends)
 
 
 def recount(row: dict[str, str]) -> float:
@@ -80,3 +72,73 @@ def test_each_models_count_follows_from_its_own_fields() -> None:
         if abs(recount(row) / number(row, "parameters") - 1) > TOLERANCE
     }
     assert off.keys() == NOT_EXPLAINED, off
+
+
+def test_a_wrong_field_is_noticed() -> None:
+    row = next(row for row in rows() if row["name"] == "meta-llama/Llama-3.1-8B-Instruct")
+    for column, wrong in (
+        ("layers", "31"),
+        ("ffn_size", "14848"),
+        ("kv_heads", "32"),
+        ("vocabulary_size", "151936"),
+    ):
+        changed = {**row, column: wrong, "attention_layers": "31" if column == "layers" else "32"}
+        changed["ffn_layers"] = changed["attention_layers"]
+        assert abs(recount(changed) / number(row, "parameters") - 1) > TOLERANCE, column
+
+
+def test_every_row_says_where_it_comes_from_and_whether_it_is_confirmed() -> None:
+    for row in rows():
+        assert row["source"], row["name"]
+        assert row["verified"] in ("yes", "no"), row["name"]
+        if "not confirmed by a second source" in row["source"]:
+            assert row["verified"] == "no" or row["published_parameters_source"], row["name"]
+    assert sum(row["verified"] == "no" for row in rows()) == 20
+
+
+def test_figures_are_in_range() -> None:
+    for row in rows():
+        shape = table.entry(row).shape
+        assert 1e6 < shape.parameters < 2e12, row["name"]
+        assert 0 < shape.layers <= 200, row["name"]
+        assert shape.kv_heads <= shape.heads, row["name"]
+        assert shape.local_layers <= shape.cache_layers <= shape.attention_layers, row["name"]
+        assert bool(shape.local_layers) <= bool(shape.window), row["name"]
+        assert shape.embedding + shape.output <= shape.parameters, row["name"]
+        assert shape.expert_parameters < shape.parameters, row["name"]
+        assert (shape.moe_layers > 0) == (shape.experts > 0), row["name"]
+
+
+def test_layers_that_share_a_cache_are_what_the_notes_say() -> None:
+    shared = {row["name"]: row for row in rows() if row["kv_shared_layers"]}
+    assert len(shared) == 3
+    for row in shared.values():
+        assert "share" in row["notes"], row["name"]
+        assert row["kv_shared_layers"] in row["notes"], row["name"]
+
+
+def test_every_model_can_be_served_and_trained(sized: Sized) -> None:
+    for row in rows():
+        for training in (None, {"method": "full"}, {"method": "lora"}, {"method": "qlora"}):
+            found = sized(8, name=row["name"], **({"training": training} if training else {}))
+            assert found.per_gpu_gib > 0
+            assert all(part.gib > 0 for part in found.parts), row["name"]
+            assert row["name"] in found.basis
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high"),
+    # Sizes of the published checkpoints in GB, by their own repositories.
+    [
+        ("llama-3.1-70b", 141.0, 141.3),
+        ("mixtral-8x7b", 93.3, 93.5),
+        ("qwen2.5-7b", 15.2, 15.3),
+        ("deepseek-v3", 680.0, 695.0),
+        ("gpt-oss-120b", 62.0, 66.0),
+    ],
+)
+def test_weights_are_as_large_as_the_published_checkpoint(
+    sized: Sized, name: str, low: float, high: float
+) -> None:
+    found = sized(name=name, context_tokens=1)
+    assert low < found.parts[0].gib * 2**30 / 1e9 < high

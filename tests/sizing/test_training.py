@@ -34,7 +34,12 @@ def llama(**training: Any) -> dict[str, Any]:
         ({"state": "pure-16bit", "optimizer": "adamw-8bit"}, 2, 2, 2),
         ({"optimizer": "paged-adamw-8bit"}, 2, 4, 4 + 2),
         ({"state": "pure-16bit", "optimizer_in_backward": True}, 2, 0, 4),
-        ({"state": "pure-16bit", "optimizer": "adamw-8bit", "optimizer_in_backward": True}, 2, 0, 2),
+        (
+            {"state": "pure-16bit", "optimizer": "adamw-8bit", "optimizer_in_backward": True},
+            2,
+            0,
+            2,
+        ),
         ({"optimizer": "lion"}, 2, 4, 4 + 4),
         ({"optimizer": "sgd"}, 2, 4, 4 + 4),
         ({"optimizer": "lomo"}, 2, 0, 0),

@@ -36,13 +36,21 @@ class Interfaces(NamedTuple):
     efa: int | None = None
 
 
+class LocalDisks(NamedTuple):
+    """What Google's table says of a machine's disks: optional local SSDs, boot volumes."""
+
+    ssd_counts: tuple[int, ...] = ()
+    ssd_gib: float | None = None
+    boot_volumes: tuple[str, ...] = ()
+
+
 class Facts(NamedTuple):
     """The tables beside the five clouds' own, keyed by instance type."""
 
     gpus: Mapping[str, Gpu]
     volumes: Mapping[str, Volume]
     interfaces: Mapping[str, Interfaces]
-    local_ssds: Mapping[str, tuple[tuple[int, ...], float | None]]
+    local_disks: Mapping[str, LocalDisks]
     zone_caps: Mapping[str, tuple[ZoneCap, ...]]
 
 
@@ -123,7 +131,7 @@ def _instance_type(cloud: str, facts: Facts, row: Row) -> InstanceType:
     interconnect = row.text("interconnect")
     volume = facts.volumes.get(name, Volume()) if cloud == "aws" else Volume()
     interfaces = _interfaces(cloud, name, interconnect, facts)
-    ssd_counts, ssd_gib = facts.local_ssds.get(name, ((), None)) if cloud == "gcp" else ((), None)
+    disks = facts.local_disks.get(name, LocalDisks()) if cloud == "gcp" else LocalDisks()
     burst = row.number("network_gbps")
     baseline = row.number("network_baseline_gbps")
     return InstanceType(
@@ -151,8 +159,8 @@ def _instance_type(cloud: str, facts: Facts, row: Row) -> InstanceType:
         gpu_pcie_link_width=row.whole("gpu_pcie_link_width"),
         local_nvme_count=row.whole("local_nvme_count"),
         local_nvme_gib=row.number("local_nvme_gib_total"),
-        attachable_ssd_counts=ssd_counts,
-        attachable_ssd_gib=ssd_gib,
+        attachable_ssd_counts=disks.ssd_counts,
+        attachable_ssd_gib=disks.ssd_gib,
         network_sustained_gbps=burst if baseline is None else baseline,
         network_burst_gbps=burst,
         network_cards=row.whole("network_cards"),
@@ -180,6 +188,8 @@ def _instance_type(cloud: str, facts: Facts, row: Row) -> InstanceType:
         accelerator=accelerator,
         attached_count=attached,
         zone_caps=facts.zone_caps.get(name, ()) if cloud == "gcp" else (),
+        boot_volumes=disks.boot_volumes,
+        graphics=row.truth("graphics"),
         source=row.text("source"),
         as_of=row.text("as_of"),
         notes=row.text("notes"),
@@ -264,11 +274,14 @@ def interfaces(tables: tuple[Table, ...]) -> dict[str, Interfaces]:
     return dict(records(tables, make))
 
 
-def local_ssds(tables: tuple[Table, ...]) -> dict[str, tuple[tuple[int, ...], float | None]]:
-    def make(row: Row) -> tuple[str, tuple[tuple[int, ...], float | None]]:
+def local_disks(tables: tuple[Table, ...]) -> dict[str, LocalDisks]:
+    def make(row: Row) -> tuple[str, LocalDisks]:
         counts = ssd_counts(row.text("optional_local_ssd_counts"))
         size = row.number("local_ssd_disk_gib") if counts else None
-        return row.text("machine_type"), (counts, size)
+        # `hyperdisk-balanced (only)`: a remark, not part of the kind's name.
+        kinds = re.sub(r"\s*\(.*?\)", "", row.text("boot_disk_types")).split("|")
+        boot = tuple(kind for kind in kinds if kind)
+        return row.text("machine_type"), LocalDisks(counts, size, boot)
 
     return dict(records(tables, make))
 

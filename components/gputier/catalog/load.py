@@ -41,7 +41,7 @@ class Catalog:
             gpus=self.gpus,
             volumes=build.volumes(tables["aws_ebs"]),
             interfaces=build.interfaces(tables["aws_interfaces"]),
-            local_ssds=build.local_ssds(tables["gcp_machines"]),
+            local_disks=build.local_disks(tables["gcp_machines"]),
             zone_caps=build.zone_caps(tables["gcp_zone_caps"]),
         )
         self._rows: dict[str, tuple[InstanceType, ...]] = {

@@ -154,6 +154,8 @@ class InstanceType(NamedTuple):
     accelerator: str | None  # GCP guest accelerator of an N1 row
     attached_count: int
     zone_caps: tuple[ZoneCap, ...]
+    boot_volumes: tuple[str, ...]  # kinds of volume it boots from (GCP), cheapest first; () unknown
+    graphics: bool | None  # False: a slice without graphics APIs, whatever its card can do
     source: str
     as_of: str
     notes: str

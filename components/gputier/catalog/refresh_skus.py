@@ -89,14 +89,14 @@ def prices(document: Document, harvest: Harvest) -> None:
     rates = _Rates({}, document.as_of)
 
     def read(record: Json) -> None:
-        component = _component(str(record["description"]))
-        if component is None:
+        found = component(str(record["description"]))
+        if found is None:
             harvest.ignored["SKUs that are no part of a GPU machine, or of other terms"] += 1
             return
         usd = _hourly(record, document)
         regions: list[str] = record["serviceRegions"]
         for region in regions:
-            _note(rates, (component[0], region, component[1]), usd, harvest)
+            _note(rates, (found[0], region, found[1]), usd, harvest)
 
     for _ in each(document, read, "description"):
         pass
@@ -114,7 +114,7 @@ def merge(documents: list[Document]) -> list[Document]:
     return others + pages
 
 
-def _component(description: str) -> tuple[str, str] | None:
+def component(description: str) -> tuple[str, str] | None:
     """(`core:A3`, `ram:A3`, `ssd`, an accelerator or `slice:…`; the purchase kind), or None."""
     if _OTHER_TERMS.search(description):
         return None
@@ -173,14 +173,14 @@ def _hourly(record: Json, document: Document) -> float:
 
 
 def _note(rates: _Rates, key: tuple[str, str, str], usd: float, harvest: Harvest) -> None:
-    component, region, purchase = key
+    part, region, purchase = key
     if usd <= 0:
-        harvest.refused.append(f"gcp {component} in {region}: {purchase} at 0 USD")
+        harvest.refused.append(f"gcp {part} in {region}: {purchase} at 0 USD")
         return
     known = rates.usd.get(key)
     if known is not None and abs(known / usd - 1) > 1e-6:
         both = f"{known:g} and {usd:g} USD; the dearer is taken"
-        harvest.refused.append(f"gcp {component} in {region}: {purchase} is {both}")
+        harvest.refused.append(f"gcp {part} in {region}: {purchase} is {both}")
     rates.usd[key] = max(usd, known or 0.0)
 
 

@@ -8,13 +8,21 @@ from gputier.cli import console
 from gputier.cli.command import Group, Lazy
 
 COMMANDS = {
-    "plan": Lazy("gputier.cli.plan:plan", "Choose a machine for each workload, priced and explained."),
+    "plan": Lazy(
+        "gputier.cli.plan:plan", "Choose a machine for each workload, priced and explained."
+    ),
     "lock": Lazy("gputier.cli.lock:lock", "Write, check or upgrade the lock of a stack."),
-    "size": Lazy("gputier.cli.size:size", "Say how much GPU memory each workload needs, part by part."),
+    "size": Lazy(
+        "gputier.cli.size:size", "Say how much GPU memory each workload needs, part by part."
+    ),
     "pick": Lazy("gputier.cli.pick:pick", "Choose a machine from flags alone, without a file."),
     "tiers": Lazy("gputier.cli.tiers:tiers", "Print the tiers and purposes: floors, and why."),
-    "catalog": Lazy("gputier.cli.catalog:catalog", "Search, show and compare GPU machines and prices."),
-    "completion": Lazy("gputier.cli.completion:completion", "Print the completion script of a shell."),
+    "catalog": Lazy(
+        "gputier.cli.catalog:catalog", "Search, show and compare GPU machines and prices."
+    ),
+    "completion": Lazy(
+        "gputier.cli.completion:completion", "Print the completion script of a shell."
+    ),
 }
 
 

@@ -21,7 +21,8 @@ COMMANDS = {
     "gpus": Lazy("gputier.cli.catalog_gpus:gpus", "The GPU models."),
     "regions": Lazy("gputier.cli.catalog_regions:regions", "The regions of a cloud."),
     "refresh": Lazy(
-        "gputier.cli.catalog_refresh:refresh", "Make an overlay from what the clouds' own tools print."
+        "gputier.cli.catalog_refresh:refresh",
+        "Make an overlay from what the clouds' own tools print.",
     ),
 }
 

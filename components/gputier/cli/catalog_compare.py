@@ -87,7 +87,10 @@ _FACTS: tuple[tuple[str, Fact], ...] = (
     ("CPU", lambda _c, r: r.cpu_arch),
     ("host memory", lambda _c, r: words.host_memory(r)),
     ("local NVMe", lambda _c, r: words.scratch(r)),
-    ("volumes", lambda _c, r: words.UNKNOWN if r.volume_mb_s is None else units.mb_s(r.volume_mb_s)),
+    (
+        "volumes",
+        lambda _c, r: words.UNKNOWN if r.volume_mb_s is None else units.mb_s(r.volume_mb_s),
+    ),
     ("network", lambda _c, r: words.network(r)),
     ("fabric", lambda _c, r: words.fabric(r)),
     ("placement", lambda _c, r: r.placement_group),
@@ -104,7 +107,13 @@ _PURCHASES = (
 
 
 def _figure(value: float | None, unit: str) -> str:
-    return words.UNKNOWN if value is None else f"{value:,.0f} {unit}" if value >= 10 else f"{value:g} {unit}"
+    return (
+        words.UNKNOWN
+        if value is None
+        else f"{value:,.0f} {unit}"
+        if value >= 10
+        else f"{value:g} {unit}"
+    )
 
 
 def screen(catalog: Catalog, rows: Sequence[InstanceType], width: int) -> list[str]:

@@ -186,7 +186,11 @@ def _sold_there(catalog: Catalog, row: InstanceType, filters: Filters) -> bool:
         return True
     listed = catalog.zones(row.cloud, row.name)
     # No source lists the type at all: where it is sold is unknown, and shown as unconfirmed.
-    return bool(allowed & set(catalog.regions(row.cloud))) if not listed else bool(allowed & set(listed))
+    return (
+        bool(allowed & set(catalog.regions(row.cloud)))
+        if not listed
+        else bool(allowed & set(listed))
+    )
 
 
 def _gpu_meets(catalog: Catalog, row: InstanceType, filters: Filters) -> bool:

@@ -118,7 +118,11 @@ def gpu_document(catalog: Catalog, gpu: Gpu) -> dict[str, object]:
 def gpu_lines(catalog: Catalog, gpu: Gpu, width: int) -> list[str]:
     """One model whole."""
     lines = [
-        *flow((gpu.model, gpu.display_name, f"{gpu.marketed_gb:g} GB", words.catalogue(catalog)), width, 0),
+        *flow(
+            (gpu.model, gpu.display_name, f"{gpu.marketed_gb:g} GB", words.catalogue(catalog)),
+            width,
+            0,
+        ),
         *labelled("  facts", [f"{gpu.source} ({gpu.confidence})"], width, HANG),
         "",
     ]
@@ -132,41 +136,57 @@ def gpu_lines(catalog: Catalog, gpu: Gpu, width: int) -> list[str]:
 def _facts(gpu: Gpu) -> Iterator[tuple[str, Sequence[str]]]:
     usable = words.UNKNOWN if gpu.usable_gib is None else f"{gpu.usable_gib:.1f} GiB"
     origin = f" ({gpu.usable_source})" if gpu.usable_source else ""
-    yield "memory", (
-        f"{gpu.vram_gib:g} GiB",
-        f"usable {usable}{origin}",
-        gpu.memory_type or f"type {words.UNKNOWN}",
-        f"ECC {words.yes_no(gpu.ecc)}",
+    yield (
+        "memory",
+        (
+            f"{gpu.vram_gib:g} GiB",
+            f"usable {usable}{origin}",
+            gpu.memory_type or f"type {words.UNKNOWN}",
+            f"ECC {words.yes_no(gpu.ecc)}",
+        ),
     )
     bandwidth = gpu.memory_bandwidth_gb_s
-    yield "rates", (
-        f"{bandwidth:,.0f} GB/s" if bandwidth else f"bandwidth {words.UNKNOWN}",
-        *words.rates(gpu),
+    yield (
+        "rates",
+        (
+            f"{bandwidth:,.0f} GB/s" if bandwidth else f"bandwidth {words.UNKNOWN}",
+            *words.rates(gpu),
+        ),
     )
-    yield "kind", (
-        f"{gpu.architecture}, compute capability {gpu.compute_capability:.1f}",
-        gpu.form_factor,
-        f"{gpu.tdp_w:g} W" if gpu.tdp_w else f"power {words.UNKNOWN}",
-        "consumer card" if gpu.consumer else "",
+    yield (
+        "kind",
+        (
+            f"{gpu.architecture}, compute capability {gpu.compute_capability:.1f}",
+            gpu.form_factor,
+            f"{gpu.tdp_w:g} W" if gpu.tdp_w else f"power {words.UNKNOWN}",
+            "consumer card" if gpu.consumer else "",
+        ),
     )
     speed = gpu.nvlink_gb_s_per_gpu
-    yield "NVLink", (
-        words.UNKNOWN if speed is None else (f"{speed:g} GB/s" if speed else "none"),
+    yield "NVLink", (words.UNKNOWN if speed is None else (f"{speed:g} GB/s" if speed else "none"),)
+    yield (
+        "MIG",
+        (
+            [f"{count} × {name.strip('|')}" for name, count in gpu.mig_profiles]
+            or [words.yes_no(gpu.mig_supported)]
+        ),
     )
-    yield "MIG", (
-        [f"{count} × {name.strip('|')}" for name, count in gpu.mig_profiles]
-        or [words.yes_no(gpu.mig_supported)]
+    yield (
+        "graphics",
+        (
+            words.graphics(gpu),
+            f"encoders {_count(gpu.nvenc_count)}",
+            f"decoders {_count(gpu.nvdec_count)}",
+            f"vGPU {words.yes_no(gpu.vgpu_supported)}",
+        ),
     )
-    yield "graphics", (
-        words.graphics(gpu),
-        f"encoders {_count(gpu.nvenc_count)}",
-        f"decoders {_count(gpu.nvdec_count)}",
-        f"vGPU {words.yes_no(gpu.vgpu_supported)}",
-    )
-    yield "CUDA", (
-        f"toolkit from {gpu.cuda_toolkit_min or words.UNKNOWN}",
-        f"last {gpu.cuda_toolkit_last}" if gpu.cuda_toolkit_last else "",
-        f"driver branch ends with {gpu.driver_branch_last}" if gpu.driver_branch_last else "",
+    yield (
+        "CUDA",
+        (
+            f"toolkit from {gpu.cuda_toolkit_min or words.UNKNOWN}",
+            f"last {gpu.cuda_toolkit_last}" if gpu.cuda_toolkit_last else "",
+            f"driver branch ends with {gpu.driver_branch_last}" if gpu.driver_branch_last else "",
+        ),
     )
     yield "notes", [gpu.notes] if gpu.notes else []
 

@@ -122,7 +122,9 @@ def document(catalog: Catalog, found: Sequence[Found], filters: Filters) -> dict
         "catalog": {"id": catalog.id, "as_of": catalog.as_of},
         "purchase": filters.purchase,
         "count": len(found),
-        "types": [{**type_document(catalog, one.row), "cheapest": _price(one.price)} for one in found],
+        "types": [
+            {**type_document(catalog, one.row), "cheapest": _price(one.price)} for one in found
+        ],
     }
 
 

@@ -148,9 +148,10 @@ def _facts(catalog: Catalog, row: InstanceType) -> Iterator[tuple[str, Sequence[
     yield "placement", (row.placement_group,)
     yield "sold as", _sold_as(row)
     yield "offered in", _offered(catalog, row)
-    yield "zone limits", [
-        f"{cap.zone}: up to {cap.vcpus} vCPU, {cap.memory_gib:g} GiB" for cap in row.zone_caps
-    ]
+    yield (
+        "zone limits",
+        [f"{cap.zone}: up to {cap.vcpus} vCPU, {cap.memory_gib:g} GiB" for cap in row.zone_caps],
+    )
     yield "unverified", [", ".join(row.unverified)] if row.unverified else []
     yield "notes", [row.notes] if row.notes else []
 

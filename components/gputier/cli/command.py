@@ -26,9 +26,7 @@ class Command(click.Command):
 
     examples: Sequence[Example] = ()
 
-    def __init__(
-        self, *args: Any, examples: Sequence[tuple[str, str]] = (), **kwargs: Any
-    ) -> None:
+    def __init__(self, *args: Any, examples: Sequence[tuple[str, str]] = (), **kwargs: Any) -> None:
         kwargs.setdefault("context_settings", CONTEXT)
         super().__init__(*args, **kwargs)
         self.examples = tuple(Example(*pair) for pair in examples)

@@ -13,7 +13,9 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def json_option(what: str) -> Decorator:
-    return click.option("--json", "as_json", is_flag=True, help=f"Print {what} as JSON (docs/json.md).")
+    return click.option(
+        "--json", "as_json", is_flag=True, help=f"Print {what} as JSON (docs/json.md)."
+    )
 
 
 catalog_option: Decorator = click.option(

@@ -45,9 +45,13 @@ from gputier.workload import Declaration, read_config_json, resolve
     metavar="FILE",
     help="Read what `pulumi config --json` prints, from a file or - (standard input).",
 )
-@click.option("--explain", is_flag=True, help="Print the whole ledger, the floors and each formula.")
 @click.option(
-    "--why-not", metavar="TYPE", shell_complete=complete_types,
+    "--explain", is_flag=True, help="Print the whole ledger, the floors and each formula."
+)
+@click.option(
+    "--why-not",
+    metavar="TYPE",
+    shell_complete=complete_types,
     help="Say why this instance type was not chosen.",
 )
 @json_option("the plan")

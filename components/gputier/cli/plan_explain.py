@@ -24,7 +24,12 @@ def explain_screen(plan: StackPlan, screen: Screen) -> list[str]:
     return lines
 
 
-_FLOOR_COLUMNS = (Column("floor", wraps=True), Column("asked by"), Column("why", wraps=True), Column("no."))
+_FLOOR_COLUMNS = (
+    Column("floor", wraps=True),
+    Column("asked by"),
+    Column("why", wraps=True),
+    Column("no."),
+)
 
 
 def _floors(w: WorkloadPlan, screen: Screen) -> list[str]:

@@ -9,7 +9,18 @@ from gputier.cli import plan_words as words
 from gputier.cli.console import Paint
 from gputier.cli.floors import floor_text
 from gputier.cli.money import UNKNOWN, amount, per_hour
-from gputier.cli.text import Column, columns_of, flow, labelled, left, listed, plural, right, table, table_widths
+from gputier.cli.text import (
+    Column,
+    columns_of,
+    flow,
+    labelled,
+    left,
+    listed,
+    plural,
+    right,
+    table,
+    table_widths,
+)
 from gputier.plan import AROUND, Chosen, StackPlan, Verdict, WorkloadPlan, title
 from gputier.plan.price import LISTED
 
@@ -385,5 +396,3 @@ def reasons_table(label: str, verdicts: Sequence[Verdict], screen: Screen) -> li
     lines = table(columns, rows, screen.width, " " * HANG)
     lines[0] = f"  {screen.paint.dim(left(label, HANG - 2))}{lines[0][HANG:]}"
     return lines
-
-

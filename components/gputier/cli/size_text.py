@@ -69,7 +69,9 @@ def _parts(sizing: Sizing, screen: SizeScreen) -> list[str]:
         ]
         for p in sizing.parts
     ]
-    return table((Column(), Column(right=True), Column(), Column(wraps=True)), rows, screen.width, "  ")
+    return table(
+        (Column(), Column(right=True), Column(), Column(wraps=True)), rows, screen.width, "  "
+    )
 
 
 def _fitting(sized: Sized, cards: Mapping[str, tuple[Gpu, float]]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from gputier.catalog import Catalog
 from gputier.errors import InvalidInput, Problem, spelling_hint
-from gputier.plan import explain, rank, tiers
+from gputier.plan import explain, rank
 from gputier.plan.budget import plan_budget
 from gputier.plan.market import market_of, market_problems
 from gputier.plan.model import Chosen, StackPlan, WorkloadPlan
@@ -20,6 +20,7 @@ from gputier.plan.price import commitments
 from gputier.plan.scaling import hours_of, plan_scaling
 from gputier.plan.select import Ask, select
 from gputier.plan.storage import plan_storage
+from gputier.plan.tiers import tiers
 from gputier.plan.verdict import Verdict
 from gputier.workload import CapacityChoice, Declaration, Discount, Workload
 
@@ -220,7 +221,7 @@ def _chosen(ask: Ask, best: Verdict, sharing: int, environment: str) -> Chosen:
         "licence": licence,
     }
     known = None if monthly is None else monthly + sum(v or 0.0 for v in around.values())
-    tier = tiers.tiers().get(w.tier or "")
+    tier = tiers().get(w.tier or "")
     return Chosen(
         verdict=best,
         zones=network.zones,

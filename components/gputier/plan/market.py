@@ -112,9 +112,7 @@ class Places:
     elsewhere: tuple[str, ...] = ()
 
 
-def places(
-    catalog: Catalog, type_: InstanceType, market: Market, choice: CapacityChoice
-) -> Places:
+def places(catalog: Catalog, type_: InstanceType, market: Market, choice: CapacityChoice) -> Places:
     """Where the type may go under this market and this way of buying, which may pin a zone."""
     zone = choice.zone or ""
     key = ("places", type_.cloud, type_.name, zone, choice.use)

@@ -86,9 +86,7 @@ class WorkloadPlan:
         clouds = {v.type.cloud for v in self.order}
         if best is None or len(clouds) < 2:
             return False
-        return best.borrowed or any(
-            v.cost is not None and v.cost.borrowed for v in self.order[1:2]
-        )
+        return best.borrowed or any(v.cost is not None and v.cost.borrowed for v in self.order[1:2])
 
     @property
     def rejected(self) -> tuple[Verdict, ...]:

@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from gputier import sizing
-from gputier.plan import tiers
-from gputier.plan.tiers import Floor, FloorValue
+from gputier.plan.tiers import Floor, FloorValue, purposes, tiers
 from gputier.sizing import Sizing
 from gputier.workload import Workload
 
@@ -90,9 +89,9 @@ def scales(workload: Workload) -> bool:
 def need_of(name: str, workload: Workload, environment: str = "dev") -> Need:
     """All floors of a workload, each with who asks for it and why."""
     purpose = purpose_of(workload)
-    sources = [tiers.tiers()[workload.tier]] if workload.tier else []
+    sources = [tiers()[workload.tier]] if workload.tier else []
     if purpose:
-        sources.append(tiers.purposes()[purpose])
+        sources.append(purposes()[purpose])
     floors: dict[str, Floor] = {}
     leanings: list[Floor] = []
     for source in sources:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import cast
 
 from gputier import units
 from gputier.plan.need import PRODUCTION
@@ -72,5 +73,6 @@ def _price_notes(ask: Ask, best: Verdict) -> Iterator[str]:
 
 def _shown(value: object) -> str:
     if isinstance(value, tuple):
-        return ", ".join(str(v) for v in value)
+        names = cast("tuple[object, ...]", value)
+        return ", ".join(map(str, names))
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import floor as whole
 
 from gputier import units
 from gputier.catalog import Catalog, Gpu
@@ -81,6 +82,15 @@ def _at_least(
     if has is not None and has >= wanted * (1 - 1e-9):
         return None
     return Reason(rule, f"≥ {show(wanted)}", UNKNOWN if has is None else show(has), relax)
+
+
+def _way_out(field: str, has: float | None, unit: str = "") -> str:
+    """A value to paste that this machine meets: rounded down. The field alone when it has
+    nothing that could be asked for."""
+    if not has:
+        return field
+    value = str(whole(has)) if has >= 100 else f"{whole(has * 10 + 1e-6) / 10:g}"
+    return f"{field}: {value}{unit}"
 
 
 def _gpu_model(floor: Floor, m: Machine, _g: Gpu, _c: Context) -> Reason | None:
@@ -199,13 +209,15 @@ def _ecc(_f: Floor, _m: Machine, g: Gpu, _c: Context) -> Reason | None:
 
 def _graphics(floor: Floor, m: Machine, g: Gpu, _c: Context) -> Reason | None:
     # Tencent's GN7 slices are vComputeServer: no graphics API at all, whatever the card can do.
-    if g.graphics_capable and g.opengl_vulkan == "true" and not m.type.no_graphics:
+    if g.graphics_capable and g.opengl_vulkan == "true" and m.type.graphics is not False:
         return None
     has = {None: UNKNOWN, "headless-only": "headless only"}.get(g.opengl_vulkan, "none")
-    if m.type.no_graphics:
+    if m.type.graphics is False:
         has = "none on this slice"
     needed = " and ".join({"opengl": "OpenGL", "vulkan": "Vulkan"}.get(a, a) for a in floor.names)
-    return Reason("graphics", needed, has, "gpu.graphics: []")
+    own = floor.origin == "workload"
+    relax = "gpu.graphics: drop it" if own else "purpose: another than rendering and vdi"
+    return Reason("graphics", needed, has, relax)
 
 
 def _engines(rule: str, words: str, has: int | None) -> Reason | None:
@@ -256,12 +268,12 @@ def _fractional(_f: Floor, m: Machine, _g: Gpu, _c: Context) -> Reason | None:
 
 
 def _vcpu(floor: Floor, m: Machine, _g: Gpu, _c: Context) -> Reason | None:
-    relax = f"cpu.count: {m.vcpus}"
+    relax = _way_out("cpu.count", m.vcpus)
     return _at_least("vcpu", bound(floor, m), m.vcpus, lambda v: f"{units.number(v)} vCPU", relax)
 
 
 def _host_memory(floor: Floor, m: Machine, _g: Gpu, _c: Context) -> Reason | None:
-    relax = f"memory: {units.number(m.memory_gib or 0)}GiB"
+    relax = _way_out("memory", m.memory_gib, "GiB")
     return _at_least("host_memory", bound(floor, m), m.memory_gib, units.gib, relax)
 
 
@@ -284,8 +296,7 @@ def _network(floor: Floor, m: Machine, _g: Gpu, c: Context) -> Reason | None:
     shown = reason.has
     if not c.burst and burst is not None and sustained is not None and burst > sustained:
         shown = f"{reason.has} sustained, up to {units.gbps(burst)}"
-    relax = f"network.bandwidth: {units.number(has)}Gbps" if has else "network.bandwidth"
-    return Reason("network", reason.needed, shown, relax)
+    return Reason("network", reason.needed, shown, _way_out("network.bandwidth", has, "Gbps"))
 
 
 #: Fabrics that move GPU memory between machines without the host's help; EFA without RDMA (g4dn,
@@ -336,7 +347,7 @@ def _placement(floor: Floor, m: Machine, _g: Gpu, c: Context) -> Reason | None:
 def _scratch(floor: Floor, m: Machine, _g: Gpu, _c: Context) -> Reason | None:
     wanted = bound(floor, m)
     if wanted > 1:
-        relax = f"disk.scratch: {units.number(m.scratch_gib or 0)}GiB"
+        relax = _way_out("disk.scratch", m.scratch_gib, "GiB")
         return _at_least("scratch", wanted, m.scratch_gib, units.size, relax)
     if m.scratch_gib:
         return None
@@ -367,7 +378,7 @@ def _disk_throughput(floor: Floor, m: Machine, _g: Gpu, _c: Context) -> Reason |
 
 def _disk_iops(floor: Floor, m: Machine, _g: Gpu, _c: Context) -> Reason | None:
     has = m.type.volume_iops
-    relax = f"disk.iops: {has:g}" if has else "disk.iops"
+    relax = _way_out("disk.iops", has)
     return _at_least("disk_iops", floor.number, has, lambda v: f"{v:,.0f} IOPS sustained", relax)
 
 

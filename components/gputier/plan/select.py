@@ -218,8 +218,10 @@ def _ssd_count(need: Need, machine: Machine) -> int:
 
 def _offer(ask: Ask, machine: Machine, found: Places, reasons: tuple[Reason, ...]) -> Verdict:
     regions = found.regions or dict.fromkeys(found.elsewhere, ())
-    region = _best_region(ask, machine, regions)
     row = machine.type
+    if row.zone_caps:
+        regions = _roomy(machine, regions)
+    region = _best_region(ask, machine, regions)
     use = ask.choice.use
     if not region:
         return Verdict(row, machine, "", (), found.availability, use, None, reasons)
@@ -228,6 +230,18 @@ def _offer(ask: Ask, machine: Machine, found: Places, reasons: tuple[Reason, ...
     money = _money_reasons(ask, machine, region, cost)
     zones = regions[region]
     return Verdict(row, machine, region, zones, found.availability, use, cost, reasons + money)
+
+
+def _roomy(
+    machine: Machine, regions: Mapping[str, tuple[str, ...]]
+) -> Mapping[str, tuple[str, ...]]:
+    """The regions and zones whose cap on this configurable machine lets the host in."""
+    vcpus, memory = machine.vcpus or 0, machine.memory_gib or 0.0
+    closed = {
+        cap.zone for cap in machine.type.zone_caps if vcpus > cap.vcpus or memory > cap.memory_gib
+    }
+    open_zones = {r: tuple(z for z in zones if z not in closed) for r, zones in regions.items()}
+    return {r: zones for r, zones in open_zones.items() if zones or not regions[r]}
 
 
 def _best_region(ask: Ask, machine: Machine, regions: Mapping[str, tuple[str, ...]]) -> str:
@@ -243,7 +257,9 @@ def _best_region(ask: Ask, machine: Machine, regions: Mapping[str, tuple[str, ..
 
 def _cheapest_region(ask: Ask, machine: Machine, regions: Mapping[str, tuple[str, ...]]) -> str:
     use = ask.choice.use
-    listed = {} if use in prices.QUOTED else _listed(ask.catalog, machine, use)
+    listed: Mapping[str, tuple[float, str]] = {}
+    if use not in prices.QUOTED:
+        listed = _listed(ask.catalog, machine, use)
     good: tuple[float, str] | None = None
     bad: tuple[float, str] | None = None
     for region, (usd, as_of) in listed.items():

@@ -101,7 +101,8 @@ def _kind(machine: Machine) -> str:
     if machine.type.cloud == "aws":
         return "gp3"
     if machine.type.cloud == "gcp":
-        return machine.type.volume_kind
+        boots = machine.type.boot_volumes
+        return "pd-balanced" if "pd-balanced" in boots else boots[0] if boots else "unknown"
     return "unknown"
 
 

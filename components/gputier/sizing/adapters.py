@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from gputier.sizing.shape import Shape, matrices
 
-ATTENTION, MLP = ("q", "k", "v", "o"), ("gate", "up", "down")
+ATTENTION, MLP = ("q", "k", "v", "o", "mixer"), ("gate", "up", "down")
 _QKV = ("q", "k", "v")
 
 _MODULES: dict[str, tuple[str, ...]] = {

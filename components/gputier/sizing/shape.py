@@ -128,12 +128,12 @@ class Shape:
 
 
 def matrices(shape: Shape) -> Iterator[tuple[str, Matrix]]:
-    """The linear layers of all blocks as (q, k, v, o, gate, up or down; matrix)."""
+    """The linear layers of all blocks as (q, k, v, o, mixer, gate, up or down; matrix)."""
     h, layers = shape.hidden, shape.attention_layers
     yield from _attention(shape, layers)
     if shape.linear_layers:
         # Their projections differ by kind; adapters see them as square matrices of that size.
-        yield "q", Matrix(h, h, shape.mixer / h**2 * shape.linear_layers)
+        yield "mixer", Matrix(h, h, shape.mixer / h**2 * shape.linear_layers)
     for inputs, width, times in (
         (h, shape.ffn, shape.dense_layers),
         (shape.expert_hidden or h, shape.expert_ffn, shape.moe_layers * shape.experts),

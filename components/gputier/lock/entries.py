@@ -8,25 +8,14 @@ newer catalogue or a newer gputier leaves a block with an unchanged digest alone
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
-import re
-import tempfile
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gputier import units
-from gputier.errors import CannotPlace, Problem, StaleLock, spelling_hint
+from gputier.errors import CannotPlace, Problem, spelling_hint
 from gputier.plan import StackPlan, WorkloadPlan
 from gputier.workload import Declaration, digest
-
-VERSION = 1
-_HEADER = re.compile(r"# gputier lock (\d+)\b")
-_NAME = re.compile(r"([a-z][a-z0-9-]*):")
-_FIELD = re.compile(r"  ([a-z_]+): (.+)")
-_CONFLICT = ("<<<<<<<", "=======", ">>>>>>>", "|||||||")
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +145,8 @@ def merged(old: Lock | None, new: Lock, upgrade: Iterable[str] = ()) -> Lock:
     named in `upgrade`."""
     kept = dict(new.entries)
     wanted = set(upgrade)
-    for name, entry in (old.entries if old else {}).items():
+    standing: Mapping[str, Entry] = old.entries if old else {}
+    for name, entry in standing.items():
         fresh = kept.get(name)
         if fresh is not None and name not in wanted and fresh.digest == entry.digest:
             kept[name] = entry
@@ -165,7 +155,7 @@ def merged(old: Lock | None, new: Lock, upgrade: Iterable[str] = ()) -> Lock:
 
 def compare(old: Lock | None, new: Lock) -> tuple[Change, ...]:
     """Workloads whose entry differs, sorted by name."""
-    before = old.entries if old else {}
+    before: Mapping[str, Entry] = old.entries if old else {}
     names = sorted({*before, *new.entries})
     return tuple(
         Change(n, before.get(n), new.entries.get(n))
@@ -246,166 +236,6 @@ def unknown_names(names: Iterable[str], declaration: Declaration) -> list[Proble
     ]
 
 
-# ---- text ----------------------------------------------------------------------------------
-
-
-def render_lock(lock: Lock) -> str:
-    """The file's text: byte-identical for the same lock."""
-    lines = [
-        f"# gputier lock {VERSION} · written by `gputier lock {lock.stack}`, not by hand:"
-        " run it again after a merge conflict"
-    ]
-    for name in sorted(lock.entries):
-        body = [f"  {key}: {_scalar(value)}" for key, value in _values(lock.entries[name])]
-        lines += ["", f"{name}:", *body, f"  seal: {_scalar(_seal(name, body))}"]
-    return "\n".join(lines) + "\n"
-
-
-def _values(entry: Entry) -> Iterator[tuple[str, object]]:
-    for field in fields(entry):
-        value = getattr(entry, field.name)
-        if field.name == "attached_ssds" and not value:
-            continue
-        if value is None and field.name in {"attached", "price_as_of"}:
-            continue
-        yield field.name, value
-
-
-def _seal(name: str, body: Iterable[str]) -> str:
-    return hashlib.sha256("\n".join([name, *body]).encode()).hexdigest()[:8]
-
-
-def _scalar(value: object) -> str:
-    if value is None:
-        return "unknown"
-    if isinstance(value, tuple):
-        return "[" + ", ".join(str(v) for v in value) + "]"
-    if isinstance(value, float):
-        return f"{value:.6f}".rstrip("0").rstrip(".")
-    text = str(value)
-    return (
-        text
-        if re.fullmatch(r"[a-z][\w./-]*|\d+|\d{4}-\d\d(-\d\d)?", text)
-        else json.dumps(text, ensure_ascii=False)
-    )
-
-
-def write_lock(path: Path, lock: Lock) -> None:
-    """Write atomically: a reader sees the old file or the new one, never half of one."""
-    text = render_lock(lock)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as out:
-            out.write(text)
-            out.flush()
-            os.fsync(out.fileno())
-        mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
-        Path(temporary).chmod(mode)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-def read_lock(path: Path, stack: str) -> Lock | None:
-    """The lock at `path`; None when there is none. Raises `StaleLock` for a file that is not as
-    gputier wrote it, with the line."""
-    try:
-        text = path.read_bytes().decode("utf-8")
-    except FileNotFoundError:
-        return None
-    except (UnicodeDecodeError, OSError) as error:
-        raise _broken(path, stack, f"it cannot be read: {error}") from None
-    return Lock(stack, _parse(path, stack, text))
-
-
-def _broken(path: Path, stack: str, why: str, line: int = 0) -> StaleLock:
-    where = f"{path}:{line}" if line else str(path)
-    hint = (
-        f"run `gputier lock {stack}` after `git checkout` of the file, or delete it to choose anew"
-    )
-    return StaleLock(Problem("", f"{where}: {why}", hint))
-
-
-def _parse(path: Path, stack: str, text: str) -> dict[str, Entry]:
-    lines = text.split("\n")
-    for number, line in enumerate(lines, 1):
-        if line.startswith(_CONFLICT):
-            raise _broken(path, stack, "a merge conflict is left in it", number)
-    header = _HEADER.match(lines[0])
-    if header is None:
-        raise _broken(path, stack, "it does not start with `# gputier lock 1`", 1)
-    if int(header[1]) != VERSION:
-        why = f"it is version {header[1]}, and this gputier reads version {VERSION}"
-        raise _broken(path, stack, f"{why}: upgrade gputier", 1)
-    entries: dict[str, Entry] = {}
-    name, body, start = "", list[str](), 0
-    for number, line in enumerate([*lines[1:], ""], 2):
-        if not line:
-            if name:
-                entries[name] = _parse_entry(path, stack, name, body, start)
-            name, body = "", []
-        elif not name:
-            found = _NAME.fullmatch(line)
-            if found is None or found[1] in entries:
-                raise _broken(path, stack, f"`{line[:60]}` is not a workload's name", number)
-            name, start = found[1], number
-        else:
-            body.append(line)
-    return entries
-
-
-def _parse_entry(path: Path, stack: str, name: str, body: list[str], start: int) -> Entry:
-    values: dict[str, str] = {}
-    for offset, line in enumerate(body, 1):
-        found = _FIELD.fullmatch(line)
-        if found is None or found[1] in values:
-            raise _broken(
-                path, stack, f"`{line.strip()[:60]}` is not `field: value`", start + offset
-            )
-        values[found[1]] = found[2]
-    seal = values.pop("seal", "")
-    sealed = [line for line in body if not line.startswith("  seal: ")]
-    if seal != _scalar(_seal(name, sealed)):
-        why = f"the block of `{name}` was edited by hand: its seal does not match"
-        raise _broken(path, stack, why, start)
-    try:
-        return _entry_of(values)
-    except (KeyError, ValueError) as error:
-        raise _broken(path, stack, f"the block of `{name}` is incomplete: {error}", start) from None
-
-
-def _entry_of(values: Mapping[str, str]) -> Entry:
-    unknown = set(values) - {f.name for f in fields(Entry)}
-    if unknown:
-        raise ValueError(f"unknown field {sorted(unknown)[0]}")
-
-    def text(key: str) -> str:
-        raw = values[key]
-        return str(json.loads(raw)) if raw.startswith('"') else raw
-
-    inner = values["zones"].removeprefix("[").removesuffix("]")
-    price = text("usd_per_hour")
-    return Entry(
-        digest=text("digest"),
-        cloud=text("cloud"),
-        region=text("region"),
-        zones=tuple(z.strip() for z in inner.split(",") if z.strip()),
-        instance_type=text("instance_type"),
-        catalog_type=text("catalog_type"),
-        attached=text("attached") if "attached" in values else None,
-        attached_ssds=int(values.get("attached_ssds", "0")),
-        nodes=int(values["nodes"]),
-        capacity=text("capacity"),
-        availability=text("availability"),
-        usd_per_hour=None if price == "unknown" else float(price),
-        price_basis=text("price_basis"),
-        price_as_of=text("price_as_of") if "price_as_of" in values else None,
-        catalog=text("catalog"),
-        catalog_as_of=text("catalog_as_of"),
-    )
-
-
 def describe(change: Change) -> str:
     """One line of what changed and the money."""
     if change.before is None and change.after is not None:
@@ -430,6 +260,8 @@ def describe(change: Change) -> str:
 
 
 def _signed(money: float) -> str:
-    sign = "+" if money > 0 else "−" if money < 0 else "±"
-    month = units.usd(abs(money) * 730)
-    return f"{sign}{units.usd_per_hour(abs(money)) if money else '$0/h'} ({sign}{month} a month of 730 h)"
+    if not money:
+        return "same price"
+    sign = "+" if money > 0 else "−"
+    hour, month = units.usd_per_hour(abs(money)), units.usd(abs(money) * 730)
+    return f"{sign}{hour} ({sign}{month} a month of 730 h)"

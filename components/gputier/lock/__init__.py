@@ -1,0 +1,45 @@
+"""The lock: which machines one stack runs on, in a small text file that reads well in a review.
+
+    from gputier.lock import check_lock, lock_path, read_lock
+    problems = check_lock(read_lock(lock_path(declaration), declaration.name), declaration)
+
+The digest is over the validated declaration; a newer catalogue or a newer gputier leaves an entry
+with an unchanged digest alone.
+"""
+
+from gputier.lock.entries import (
+    Change,
+    Cheaper,
+    Entry,
+    Lock,
+    cheaper_than,
+    check_lock,
+    compare,
+    describe,
+    digest_of,
+    lock_path,
+    make_lock,
+    merged,
+    unknown_names,
+)
+from gputier.lock.text import VERSION, read_lock, render_lock, write_lock
+
+__all__ = [
+    "VERSION",
+    "Change",
+    "Cheaper",
+    "Entry",
+    "Lock",
+    "cheaper_than",
+    "check_lock",
+    "compare",
+    "describe",
+    "digest_of",
+    "lock_path",
+    "make_lock",
+    "merged",
+    "read_lock",
+    "render_lock",
+    "unknown_names",
+    "write_lock",
+]
