@@ -26,7 +26,7 @@ demo: .venv/.base ## plan the three example stacks, offline, and check their loc
 	done
 
 test: .venv/.dev ## run every test, in random order and without network, and show coverage
-	@.venv/bin/python -m pytest -n auto --cov --cov-report=term $(ARGS)
+	@.venv/bin/python -m pytest -n auto --dist loadgroup --cov --cov-report=term $(ARGS)
 
 check: demo lint test ## exactly what continuous integration runs
 

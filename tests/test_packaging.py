@@ -29,6 +29,8 @@ SOURCES = {
     "templates": "gputier/templates",
     "policies/gputier_policies": "gputier_policies",
 }
+# One worker builds and installs for all of them (`make test` distributes by group).
+pytestmark = pytest.mark.xdist_group("packaging")
 COPIED = ("components", "templates", "policies", "pyproject.toml", "README.md", "LICENSE")
 MEGABYTE = 10**6
 

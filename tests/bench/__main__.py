@@ -91,10 +91,19 @@ class Case:
         return f"| {self.what} | {self.reach} | {low} | {middle} | {high} | {self.unit} |"
 
 
+# Compiled files are written once and read afterwards, as after an ordinary install, also where the
+# environment forbids writing them; into a folder that goes away, not into the checkout.
+COMPILED = tempfile.TemporaryDirectory(prefix="bench-")
+ENVIRONMENT = {
+    **{name: value for name, value in os.environ.items() if not name.startswith("PYTHON")},
+    "PYTHONPYCACHEPREFIX": COMPILED.name,
+}
+
+
 def run(command: Sequence[str], extra: MappingProxyType[str, str] = NO_EXTRA) -> str:
     """Standard output. A command that fails is not timed: it ends the benchmark with its words."""
     done = subprocess.run(
-        command, cwd=ROOT, env={**os.environ, **extra}, capture_output=True, text=True, check=False
+        command, cwd=ROOT, env={**ENVIRONMENT, **extra}, capture_output=True, text=True, check=False
     )
     if done.returncode != 0:
         raise SystemExit(f"error: {' '.join(command)} exited {done.returncode}\n{done.stderr}")
@@ -121,7 +130,12 @@ def process(
 def first(setup: str, statement: str) -> Callable[[int], list[float]]:
     """A statement as the first of its kind in a process, a fresh process for each run."""
     code = FIRST.format(setup=setup, statement=statement)
-    return lambda runs: [json.loads(run([sys.executable, "-c", code]))[0] for _ in range(runs)]
+
+    def measure(runs: int) -> list[float]:
+        values = [json.loads(run([sys.executable, "-c", code]))[0] for _ in range(runs + 1)]
+        return values[1:]
+
+    return measure
 
 
 def warm(
@@ -195,6 +209,8 @@ def cases(peer: Path, rows: int) -> Iterator[Case]:
     yield Case(
         "catalogue load, whole", "< 50", first("from gputier import catalog", "catalog.load()")
     )
+    imported = "`import gputier.plan`: what planning loads"
+    yield Case(imported, "", process(sys.executable, "-c", "import gputier.plan"))
     pick = ("pick", "--gpu-memory", "24GB", "--json")
     yield Case("one selection with its ledger, cold", "< 300", process(GPUTIER, *pick))
     selection = "import gputier; workload = gputier.Workload(gpu={'memory': '24GB'})"

@@ -382,3 +382,30 @@ def test_every_packaged_file_is_one_that_is_read() -> None:
     from gputier.catalog.tables import KEYS
 
     assert {path.stem for path in DATA.glob("*.csv")} == set(KEYS)
+
+
+def test_the_machine_facts_of_gcp_agree_with_the_types(catalog: Catalog) -> None:
+    fractions = {"1/8": 0.125, "1/4": 0.25, "1/2": 0.5}
+    for row in catalog.facts("gcp_machines"):
+        one = catalog.types["gcp", row["machine_type"]]
+        count = fractions.get(row["gpu_count"]) or float(row["gpu_count"])
+        assert one.gpu_count == count
+        assert one.cpu_arch == {"X86_64": "x86_64", "ARM64": "arm64"}[row["arch"]]
+        assert one.local_nvme_count == int(row["bundled_local_ssd_count"])
+        assert one.local_nvme_gib == float(row["bundled_local_ssd_gib"])
+        if one.vcpus is not None:
+            memory = row["memory_gb"].split()[0]  # `16 (16-32)`: the custom range beside it
+            assert (str(one.vcpus), f"{one.memory_gib:g}") == (row["vcpus"], memory)
+    named = {row["machine_type"] for row in catalog.facts("gcp_machines")}
+    missing = {one.name for one in catalog.rows(["gcp"])} - named
+    assert missing == {"a3-edgegpu-8g-nolssd", "a3-ultragpu-8g-nolssd"}
+
+
+def test_only_geforce_cards_are_consumer_cards(catalog: Catalog) -> None:
+    assert {gpu.model for gpu in catalog.gpus.values() if gpu.consumer} == {"RTX-4090", "RTX-5090"}
+
+
+def test_generations_are_in_the_order_of_the_architectures(catalog: Catalog) -> None:
+    order = ("K80", "M60", "P100", "V100-16GB", "T4", "A10", "L4", "B200", "B300")
+    assert [catalog.gpus[model].generation for model in order] == list(range(1, 10))
+    assert catalog.gpus["H100-80GB"].generation == catalog.gpus["L4"].generation

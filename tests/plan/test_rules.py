@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from tests.plan.world import floor, gpu, judged, machine, row
 
 from gputier.plan import RULES, Reason
 from gputier.plan.machine import Machine
 from gputier.plan.rules import NOT_IN_TABLE, UNKNOWN, disk_speeds, model_fit, title
 from gputier.plan.tiers import FloorValue
 from gputier.sizing import Part, Sizing
-from tests.plan.world import floor, gpu, judged, machine, row
 
 A100, A10G, G4DN, G5G, G6, G6E, G6F, H100, N1, V100 = (
     "p4d.24xlarge", "g5.xlarge", "g4dn.xlarge", "g5g.xlarge", "g6.4xlarge", "g6e.xlarge",
@@ -234,7 +234,7 @@ CASES = [
     Case("graphics", ("opengl",), G6, ("OpenGL", "none", "gpu.graphics: drop it"),
         card={"opengl_vulkan": "false"}),
     Case("graphics", ("opengl",), G6, ("OpenGL", "none on this slice", "gpu.graphics: drop it"),
-        type={"no_graphics": True}),
+        type={"graphics": False}),
 ]  # fmt: skip
 # A model name or an exclusion is always known; so are counts, slices and architectures.
 ALWAYS_KNOWN = {

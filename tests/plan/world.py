@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+from gputier import catalog as facts
 from gputier.catalog import Catalog, Gpu, HostMachine, InstanceType, ItemPrice, Price, load
 from gputier.plan import RULES, Floor, Reason, Verdict, WorkloadPlan, plan_workload
 from gputier.plan.machine import Machine
@@ -17,6 +20,7 @@ from gputier.sizing import Sizing
 from gputier.workload import CapacityChoice, Discount, Workload
 
 DEPLOYED = ("aws", "gcp")
+DATA = Path(facts.__file__).parent / "data" / "prices.csv"
 Where = tuple[str, str]  # cloud and name of an instance type
 
 
@@ -116,6 +120,26 @@ def held(instance_type: str, zone: str, count: int = 1, **more: Any) -> Capacity
         count=count,
         **more,
     )
+
+
+def discount(percent: float, *families: str, cloud: str = "aws") -> Discount:
+    return Discount.model_validate(
+        {"cloud": cloud, "families": families, "percent": percent, "reason": f"{percent:g} off"}
+    )
+
+
+def in_file(cloud: str, region: str, name: str, purchase: str) -> float:
+    """A price as the data file has it, read here by other code than the product's."""
+    with DATA.open(encoding="utf-8", newline="") as lines:
+        rows = csv.DictReader(lines)
+        wanted = (cloud, region, name, purchase)
+        found = [
+            float(r["usd_per_hour"])
+            for r in rows
+            if (r["provider"], r["region"], r["instance_type"], r["purchase"]) == wanted
+        ]
+    assert len(found) == 1, f"{wanted} is in the file {len(found)} times"
+    return found[0]
 
 
 class Doctored(Catalog):

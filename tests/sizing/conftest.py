@@ -17,7 +17,8 @@ def sized() -> Callable[..., Sizing]:
 
     def run(gpus: int = 1, kept_free: float = 0.0, **model: Any) -> Sizing:
         purpose = "vdi" if "seats" in model else None
-        found = size(Workload(model=model, purpose=purpose), gpus=gpus, kept_free=kept_free)
+        workload = Workload.model_validate({"model": model, "purpose": purpose})
+        found = size(workload, gpus=gpus, kept_free=kept_free)
         assert found is not None
         return found
 

@@ -98,7 +98,7 @@ def problem_hint(error: InvalidInput) -> str:
 )
 def test_an_unknown_name_gets_the_nearest_one_and_the_other_inputs(name: str, near: str) -> None:
     with pytest.raises(InvalidInput) as caught:
-        size(Workload(model={"name": name}), gpus=1)
+        size(Workload.model_validate({"model": {"name": name}}), gpus=1)
     problem = caught.value.problems[0]
     assert problem.path == "model.name"
     assert problem.message == f"no model `{name}` in the built-in table"
@@ -109,7 +109,7 @@ def test_an_unknown_name_gets_the_nearest_one_and_the_other_inputs(name: str, ne
 
 def test_a_name_like_none_only_gets_the_other_inputs() -> None:
     with pytest.raises(InvalidInput) as caught:
-        size(Workload(model={"name": "zzzzqqqq"}), gpus=1)
+        size(Workload.model_validate({"model": {"name": "zzzzqqqq"}}), gpus=1)
     assert problem_hint(caught.value).startswith("give `model.config`")
 
 

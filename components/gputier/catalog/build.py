@@ -20,7 +20,6 @@ from gputier.catalog.tables import Row, Table, records
 USABLE_SHARE = 0.92
 
 _PROFILE = re.compile(r"(\S+) x(\d+)")
-_CONSUMER = ("RTX-4090", "RTX-5090")
 
 
 class Volume(NamedTuple):
@@ -63,10 +62,10 @@ def _gpu(row: Row) -> Gpu:
     if architecture not in GENERATIONS:
         raise ValueError(f"architecture `{architecture}` is none of {', '.join(GENERATIONS)}")
     vram = row.required("vram_gib")
-    model = row.text("gpu_model")
+    display_name = row.text("display_name")
     return Gpu(
-        model=model,
-        display_name=row.text("display_name"),
+        model=row.text("gpu_model"),
+        display_name=display_name,
         architecture=architecture,
         compute_capability=row.required("compute_capability"),
         form_factor=row.text("form_factor"),
@@ -101,7 +100,7 @@ def _gpu(row: Row) -> Gpu:
         cuda_toolkit_min=row.maybe("cuda_toolkit_min"),
         cuda_toolkit_last=row.maybe("cuda_toolkit_last"),
         driver_branch_last=row.maybe("driver_branch_last"),
-        consumer=model in _CONSUMER,
+        consumer="GeForce" in display_name,
         confidence=row.text("confidence"),
         source=row.text("source"),
         notes=row.text("notes"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+import gputier
 from gputier.cli import console
 from gputier.cli.command import Group, Lazy
 
@@ -28,25 +29,15 @@ COMMANDS = {
 
 def _version(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
     if value and not ctx.resilient_parsing:
-        console.out(f"gputier {version()}")
+        console.out(f"gputier {gputier.__version__}")
         ctx.exit()
-
-
-def version() -> str:
-    """The installed release."""
-    from importlib import metadata
-
-    try:
-        return metadata.version("gputier")
-    except metadata.PackageNotFoundError:
-        return "(not installed)"
 
 
 root = Group(
     "gputier",
     lazy=COMMANDS,
-    help="Declare a GPU workload; get the cheapest machine that really fits it, priced and explained."
-    " Everything here works offline, from a dated catalogue.",
+    help="Declare a GPU workload; get the cheapest machine that really fits it, priced and"
+    " explained. Everything here works offline, from a dated catalogue.",
     params=[
         click.Option(
             ["--version"],

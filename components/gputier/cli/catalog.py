@@ -30,6 +30,7 @@ COMMANDS = {
 @click.group(
     cls=Group,
     lazy=COMMANDS,
+    aliases={"models": "gpus"},
     invoke_without_command=True,
     subcommand_metavar="[COMMAND]",
     examples=(

@@ -123,7 +123,7 @@ def gpu_lines(catalog: Catalog, gpu: Gpu, width: int) -> list[str]:
             width,
             0,
         ),
-        *labelled("  facts", [f"{gpu.source} ({gpu.confidence})"], width, HANG),
+        *labelled("  facts", [f"{words.sources(gpu.source)} ({gpu.confidence})"], width, HANG),
         "",
     ]
     for label, parts in _facts(gpu):

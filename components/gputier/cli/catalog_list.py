@@ -11,7 +11,7 @@ from gputier.cli import catalog_words as words
 from gputier.cli.catalog_filters import Filters, matches, regions_for
 from gputier.cli.catalog_prices import Listed, cheapest, listed_prices
 from gputier.cli.money import per_hour
-from gputier.cli.text import Column, flow, table_widths, labelled, plural, table
+from gputier.cli.text import Column, flow, labelled, plural, table, table_widths
 
 SCHEMA = "gputier/catalog-list/1"
 SORTS = ("price", "memory", "name")
@@ -88,7 +88,7 @@ def screen(catalog: Catalog, found: Sequence[Found], filters: Filters, width: in
     rows = [_cells(catalog, one) for one in found]
     lines += ["", *table(columns, rows, width)]
     if _SOURCE not in table_widths(columns, rows, width):
-        sources = Counter(row[_SOURCE] for row in rows)
+        sources = Counter(words.sources(row[_SOURCE]) for row in rows)
         named = [f"{name} ({count})" for name, count in sources.most_common()]
         lines += ["", *labelled("sources  ", [", ".join(named)], width, 9)]
     return lines

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import click
 
@@ -117,7 +117,7 @@ def screen(catalog: Catalog, row: InstanceType, width: int) -> list[str]:
     head = (*head, words.catalogue(catalog))
     lines = [
         *flow(head, width, 0),
-        *labelled("  facts", [f"{row.source}, as of {row.as_of}"], width, HANG),
+        *labelled("  facts", [f"{words.sources(row.source)}, as of {row.as_of}"], width, HANG),
         "",
     ]
     for label, parts in _facts(catalog, row):
@@ -133,7 +133,7 @@ def _cheapest(catalog: Catalog, row: InstanceType) -> str:
     return f"from {per_hour(best.usd_per_hour)} in {best.region}" if best else "price unknown"
 
 
-def _facts(catalog: Catalog, row: InstanceType) -> Iterator[tuple[str, Sequence[str]]]:
+def _facts(catalog: Catalog, row: InstanceType) -> Iterator[tuple[str, Iterable[str]]]:
     gpu = catalog.gpus[row.gpu_model]
     yield "GPU", (words.gpus(row), gpu.display_name, *_gpu_facts(row, gpu))
     yield "GPU memory", _gpu_memory(row)
@@ -260,8 +260,10 @@ def _offered(catalog: Catalog, row: InstanceType) -> list[str]:
 def _layout(catalog: Catalog, row: InstanceType) -> Mapping[str, str]:
     if row.cloud != "aws":
         return {}
-    found = (fact for fact in catalog.facts("aws_network") if fact["instance_type"] == row.name)
-    return next(found, {})
+    for fact in catalog.facts("aws_network"):
+        if fact["instance_type"] == row.name:
+            return fact
+    return {}
 
 
 #: Column of the layout table → what it is good for.
@@ -285,7 +287,12 @@ def _layout_lines(catalog: Catalog, row: InstanceType, width: int) -> list[str]:
             cells.append([title, layout[column].replace(";", "; ")])
     if layout.get("device_index_rule"):
         cells.append(["rule", layout["device_index_rule"]])
-    cells.append(["source", f"{layout['source']}, as of {layout['as_of']}: {layout['confidence']}"])
+    cells.append(
+        [
+            "source",
+            f"{words.sources(layout['source'])}, as of {layout['as_of']}: {layout['confidence']}",
+        ]
+    )
     return [*lines, *table((Column(), Column(wraps=True)), cells, width, "    ")]
 
 

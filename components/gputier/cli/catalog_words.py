@@ -13,6 +13,11 @@ def catalogue(catalog: Catalog) -> str:
     return f"catalogue {catalog.id[:8]} of {catalog.as_of}"
 
 
+def sources(text: str) -> str:
+    """Sources as the data lists them, so that a line can be broken between them."""
+    return text.replace(";", "; ")
+
+
 def gpus(row: InstanceType) -> str:
     """`8 × H100-80GB`, `1/2 L4`."""
     if row.fractional:

@@ -47,7 +47,10 @@ class Lazy(NamedTuple):
 
 
 class Group(click.Group):
-    """Commands that are imported when they run. Help and completion read their summaries only."""
+    """Commands that are imported when they run. Help and completion read their summaries only.
+
+    `aliases` are other words for a command, which help does not list.
+    """
 
     examples: Sequence[Example] = ()
 
@@ -55,19 +58,25 @@ class Group(click.Group):
         self,
         *args: Any,
         lazy: Mapping[str, Lazy],
+        aliases: Mapping[str, str] | None = None,
         examples: Sequence[tuple[str, str]] = (),
         **kwargs: Any,
     ) -> None:
         kwargs.setdefault("context_settings", CONTEXT)
         super().__init__(*args, **kwargs)
         self.lazy = lazy
+        self.aliases = aliases or {}
         self.examples = tuple(Example(*pair) for pair in examples)
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click's signature)
         return list(self.lazy)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        found = self.lazy.get(cmd_name)
+    def get_command(
+        self,
+        ctx: click.Context,  # noqa: ARG002 (click's signature)
+        cmd_name: str,
+    ) -> click.Command | None:
+        found = self.lazy.get(self.aliases.get(cmd_name, cmd_name))
         if found is None:
             return None
         module, attribute = found.place.split(":")
@@ -77,11 +86,16 @@ class Group(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
-        if name not in self.lazy and not name.startswith("-") and not ctx.resilient_parsing:
+        known = name in self.lazy or name in self.aliases
+        if not known and not name.startswith("-") and not ctx.resilient_parsing:
             raise UnknownCommand(name, self.lazy, ctx)
         return super().resolve_command(ctx, args)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(
+        self,
+        ctx: click.Context,  # noqa: ARG002 (click's signature)
+        formatter: click.HelpFormatter,
+    ) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, found.summary) for name, found in self.lazy.items()])
 

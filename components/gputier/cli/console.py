@@ -44,10 +44,10 @@ def _sized() -> bool:
     return os.environ.get("COLUMNS", "").isdigit() or is_terminal(sys.stdout)
 
 
-def is_terminal(stream: TextIO) -> bool:
-    """Whether a person is reading. A closed stream has no reader."""
+def is_terminal(stream: TextIO | None) -> bool:
+    """Whether a person is reading. A stream that is closed or was never there has no reader."""
     try:
-        return stream.isatty()
+        return stream is not None and stream.isatty()
     except ValueError:
         return False
 
@@ -58,7 +58,7 @@ class Paint:
     Colour never carries meaning alone.
     """
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO | None) -> None:
         self.on = (
             is_terminal(stream)
             and not os.environ.get("NO_COLOR")
@@ -94,10 +94,9 @@ def _write(stream: TextIO | None, text: str) -> None:
     try:
         stream.write(plain(line, getattr(stream, "encoding", None) or "utf-8"))
         stream.flush()
-    except BrokenPipeError:
+    except OSError as error:
         _point_at_nothing(stream)
-    except ValueError:  # closed: a reader that left earlier
-        if not stream.closed:
+        if not isinstance(error, BrokenPipeError):
             raise
 
 

@@ -14,7 +14,7 @@ from gputier.cli.console import Paint
 from gputier.cli.inputs import json_text, load_catalog
 from gputier.cli.pick_flags import Flag, flags, in_flags, workload_of
 from gputier.cli.plan_explain import explain_screen
-from gputier.cli.plan_text import Screen, plan_screen
+from gputier.cli.plan_text import Screen, pick_screen
 from gputier.cli.plan_why_not import why_not_document, why_not_screen
 from gputier.errors import ExitCode, InvalidInput, Problem, spelling_hint
 from gputier.plan import StackPlan, plan_document, plan_workload
@@ -60,14 +60,17 @@ def _pick(
         values = _with_spot(values)
     catalog = load_catalog(catalog_directory)
     _check_regions(values.get("region", ()))
+    declared = workload_of(values, FLAGS)
+    # `--region aws:us-east-1` alone means there, and not also all of another cloud.
+    declared.setdefault("clouds", list(declared.get("regions", ())) or None)
     try:
-        workload = Workload(**workload_of(values, FLAGS))
+        workload = Workload(**declared)
         found = plan_workload(NAME, workload, catalog, environment)
     except InvalidInput as error:
         own = [_without_name(problem) for problem in error.problems]
         raise InvalidInput([in_flags(problem, FLAGS) for problem in own]) from None
     plan = StackPlan(NAME, "", environment, catalog.id, catalog.as_of, (found,), ())
-    screen = Screen(console.width(), Paint(sys.stdout), f"gputier {NAME} …")
+    screen = Screen(console.width(), Paint(sys.stdout), "")
     if why_not is not None:
         if as_json:
             console.out(json_text(why_not_document(plan, catalog, why_not)))
@@ -76,7 +79,7 @@ def _pick(
     elif as_json:
         console.out(json_text(plan_document(plan)))
     else:
-        console.out("\n".join((explain_screen if explain else plan_screen)(plan, screen)))
+        console.out("\n".join((explain_screen if explain else pick_screen)(plan, screen)))
     return _told(plan)
 
 
@@ -121,7 +124,7 @@ pick = Command(
     params=[*(flag.option() for flag in FLAGS), *_own_options()],
     help="Choose a machine from flags alone, without a file.\n\n"
     "Each field of a workload is a flag; sizing, rules, prices and output are those of"
-    " `gputier plan`. Exits with 3 when nothing fits.",
+    " `gputier plan`. Regions alone name the clouds too. Exits with 3 when nothing fits.",
     short_help="Choose a machine from flags alone, without a file.",
     examples=(
         ("gputier pick --gpu-memory 24GB --region aws:us-east-1 --spot", "the cheapest 24 GB card"),

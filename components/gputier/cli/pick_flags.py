@@ -195,7 +195,7 @@ def workload_of(values: Mapping[str, Any], known: Sequence[Flag]) -> dict[str, A
         elif flag.path == "schedule":
             data["schedule"] = [dict(zip(_SCHEDULE, one, strict=True)) for one in value]
         else:
-            _put(data, flag.path, list(value) if flag.several else value)
+            _put(data, flag.path, list(value) if flag.several else _plain(flag, value))
     if details:
         uses = data.get("capacity", ["on_demand"])
         data["capacity"] = [{"use": uses[0], **details}, *uses[1:]]
@@ -203,6 +203,13 @@ def workload_of(values: Mapping[str, Any], known: Sequence[Flag]) -> dict[str, A
 
 
 _SCHEDULE = ("start", "stop", "timezone")
+
+
+def _plain(flag: Flag, value: Any) -> Any:
+    # A square image's side is a number in a file, and a flag's value is always text.
+    if flag.path == "model.image.resolution" and value.isdigit():
+        return int(value)
+    return value
 
 
 def _regions(written: Sequence[str]) -> dict[str, list[str]]:
@@ -221,6 +228,16 @@ def _put(data: dict[str, Any], path: str, value: object) -> None:
     data[last] = value
 
 
+_FIELD = r"`([a-z_.\[\]0-9]+)`"
+#: Parts of a workload that no single flag stands for.
+_GROUPS = frozenset({"model", "model.architecture", "model.training", "model.image", "gpu", "cpu",
+                     "disk", "network", "scale", "budget"})  # fmt: skip
+_RESERVED = (
+    "such as --capacity reservation --instance-type p5.48xlarge --capacity-zone use1-az4"
+    " --capacity-count 4"
+)
+
+
 def in_flags(problem: Problem, known: Sequence[Flag]) -> Problem:
     """The same problem, naming flags where it named fields."""
     by_path = {flag.path: flag.name for flag in known}
@@ -230,10 +247,13 @@ def in_flags(problem: Problem, known: Sequence[Flag]) -> Problem:
         word = re.sub(r"\[\d+\]", "", match[1])
         above = path.rpartition(".")[0]
         places = (word, f"{path}.{word}", f"{above}.{word}", f"{path.partition('.')[0]}.{word}")
-        return next((f"`{by_path[p]}`" for p in places if p in by_path), match[0])
+        group = f"the {word.rpartition('.')[2]}" if word in _GROUPS else match[0]
+        return next((f"`{by_path[p]}`" for p in places if p in by_path), group)
 
-    message = re.sub(r"`([a-z_.\[\]0-9]+)`", said, problem.message)
-    hint = re.sub(r"`([a-z_.\[\]0-9]+)`", said, problem.hint)
+    message = re.sub(_FIELD, said, problem.message)
+    hint = re.sub(_FIELD, said, problem.hint)
+    if "{use:" in hint:
+        hint = _RESERVED
     flag = _nearest(path, by_path)
     # The flag leads when the message does not name it itself.
     return Problem("" if not flag or flag in message else flag, message, hint)

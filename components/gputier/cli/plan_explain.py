@@ -6,17 +6,18 @@ from collections.abc import Sequence
 
 from gputier.cli import plan_words as words
 from gputier.cli.money import per_hour
-from gputier.cli.plan_text import Screen, floor_of, plan_screen
-from gputier.cli.text import Column, plural, table
+from gputier.cli.plan_lines import floor_of
+from gputier.cli.plan_text import SIDE_BY_SIDE, Screen, plan_blocks, reasons_below
+from gputier.cli.text import Column, flow, plural, table
 from gputier.plan import StackPlan, Verdict, WorkloadPlan, title
 from gputier.sizing import Sizing
 
 
 def explain_screen(plan: StackPlan, screen: Screen) -> list[str]:
     """The plan screen, then per workload: floors, size, accepted machines, every rejection."""
-    lines = plan_screen(plan, screen)[:-2]
+    lines = plan_blocks(plan, screen)
     for w in plan.workloads:
-        lines += ["", "", screen.paint.bold(f"{w.name}: why")]
+        lines += ["", screen.paint.bold(f"{w.name}: why")]
         lines += _floors(w, screen)
         lines += _size(w, screen)
         lines += _accepted(w, screen)
@@ -53,7 +54,7 @@ def _size(w: WorkloadPlan, screen: Screen) -> list[str]:
         return []
     limit = f"at most {100 * sizing.limit_fraction:g} % of the usable memory"
     head = f"  size: {sizing.per_gpu_gib:.1f} GiB per GPU on {plural(sizing.gpus, 'GPU')}, {limit}"
-    return ["", head, *formula_table(sizing, screen.width, "    ")]
+    return ["", *flow([head], screen.width, 4), *formula_table(sizing, screen.width, "    ")]
 
 
 def formula_table(sizing: Sizing, width: int, indent: str) -> list[str]:
@@ -108,6 +109,10 @@ def _rejected(w: WorkloadPlan, screen: Screen) -> list[str]:
         key=lambda v: (len(v.reasons), v.total is None, v.total or 0.0, v.type.cloud, v.type.name),
     )
     lines = ["", f"  {plural(len(order), 'type')} rejected, the nearest first"]
+    if screen.width < SIDE_BY_SIDE:
+        for v in order:
+            lines += [f"    {v.type.name} {per_hour(v.total)}", *reasons_below(v, screen.width, 6)]
+        return lines
     rows = [row for v in order for row in _rejected_cells(v)]
     return lines + (table(_REJECTED_COLUMNS, rows, screen.width, "    ") if rows else [])
 

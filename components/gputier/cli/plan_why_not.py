@@ -8,7 +8,7 @@ from gputier.catalog import Catalog, InstanceType
 from gputier.cli import plan_words as words
 from gputier.cli.catalog_show import find
 from gputier.cli.money import per_hour
-from gputier.cli.plan_text import Screen
+from gputier.cli.plan_text import SIDE_BY_SIDE, Screen, reasons_below
 from gputier.cli.text import Column, flow, listed, plural, table
 from gputier.errors import InvalidInput, Problem
 from gputier.plan import StackPlan, Verdict, WorkloadPlan, title
@@ -46,6 +46,8 @@ def _answer(w: WorkloadPlan, row: InstanceType, screen: Screen) -> list[str]:
         return flow([f"{subject}: {_accepted(w, v)}"], screen.width, 2)
     price = "" if v.total is None else f" (it costs {per_hour(v.total)} in {v.region})"
     head = f"{subject}: rejected by {plural(len(v.reasons), 'rule')}{price}"
+    if screen.width < SIDE_BY_SIDE:
+        return [*flow([head], screen.width, 2), *reasons_below(v, screen.width, 2)]
     cells = [
         [title(r.rule), f"needs {r.needed}", f"has {r.has}", f"→ {r.relax}"] for r in v.reasons
     ]

@@ -13,12 +13,14 @@ from gputier.cli.text import Column, bar, flow, labelled, table
 from gputier.sizing import Sizing
 
 if TYPE_CHECKING:
-    from gputier.cli.size import Sized
+    from gputier.cli.size_run import Sized
 
 HANG = 14
 WIDEST_BAR = 24
 #: Cards that are too small: the nearest few say enough.
 NEAREST = 4
+#: Cards that fit: the smallest classes, which are the ones somebody would buy.
+CLASSES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +84,11 @@ def _fitting(sized: Sized, cards: Mapping[str, tuple[Gpu, float]]) -> Iterator[s
             by_class.setdefault(gpu.marketed_gb, []).append(model)
     if not by_class:
         yield "no card there is; more GPUs share the load (gpu.count), or a smaller precision"
-    for size, models in by_class.items():
+    for size, models in list(by_class.items())[:CLASSES]:
         yield f"{size:g} GB: {', '.join(models)}"
+    larger = sum(len(models) for models in list(by_class.values())[CLASSES:])
+    if larger:
+        yield f"and {larger} larger"
 
 
 def _too_small(sized: Sized, cards: Mapping[str, tuple[Gpu, float]]) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Plain text in columns: what every screen is made of.
 
-Cells may carry colour; widths are counted without it. A line is never longer than `width` as long
-as its single words are not.
+Cells may carry colour; widths are counted without it. A line is never longer than `width`; a word
+is broken only where it is wider than its column.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def wrap(text: str, width: int) -> list[str]:
     if columns_of(text) <= width:
         return [text]
     return (
-        textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False) or [""]
+        textwrap.wrap(text, width, break_on_hyphens=False) or [""]
         if not _SGR.search(text)
         else [text]
     )

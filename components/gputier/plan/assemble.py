@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from gputier.catalog import Catalog
+from gputier.catalog import Catalog, InstanceType
 from gputier.errors import InvalidInput, Problem, spelling_hint
 from gputier.plan import explain, rank
 from gputier.plan.budget import plan_budget
@@ -129,19 +129,20 @@ def _pick(stack: _Stack, name: str, workload: Workload) -> Pick:
     else the last one's ledger."""
     need = _with_known_gpus(need_of(name, workload, stack.environment), stack.catalog)
     market = market_of(stack.catalog, workload)
-    skipped: list[str] = []
+    tried: list[tuple[CapacityChoice, tuple[Verdict, ...], tuple[Verdict, ...]]] = []
     fallback: Pick | None = None
     last: Pick | None = None
     for choice in workload.capacity:
         ask = Ask(stack.catalog, need, market, choice, stack.discounts, stack.max_price_age_days)
         verdicts = select(ask)
         order = rank.ranked(need, stack.catalog, verdicts)
-        last = (ask, order, verdicts, tuple(skipped))
+        taken = order[0].type if order else None
+        last = (ask, order, verdicts, tuple(_why_skipped(*other, taken) for other in tried))
         if order and order[0].confirmed and not order[0].plan_only:
             return last
         if order and fallback is None:
             fallback = last
-        skipped.append(_why_skipped(choice, order, verdicts))
+        tried.append((choice, order, verdicts))
     if fallback is not None:
         return fallback
     if last is None:
@@ -150,11 +151,18 @@ def _pick(stack: _Stack, name: str, workload: Workload) -> Pick:
 
 
 def _why_skipped(
-    choice: CapacityChoice, order: tuple[Verdict, ...], verdicts: tuple[Verdict, ...]
+    choice: CapacityChoice,
+    order: tuple[Verdict, ...],
+    verdicts: tuple[Verdict, ...],
+    taken: InstanceType | None,
 ) -> str:
+    """Why an earlier way of buying was passed over for one that sells `taken`."""
     if order:
         where = "plan only" if order[0].plan_only else "unconfirmed"
         return f"{choice.use}: {order[0].type.name} fits, but its availability is {where}"
+    if taken is not None:
+        why = "; ".join(r.has for v in verdicts if v.type == taken for r in v.reasons)
+        return f"{choice.use}: nothing fits; {taken.name}: {why}"
     only = Counter(r.rule for v in verdicts if len(v.reasons) == 1 for r in v.reasons)
     if not only:
         return f"{choice.use}: nothing fits"
@@ -208,6 +216,9 @@ def _chosen(ask: Ask, best: Verdict, sharing: int, environment: str) -> Chosen:
     total = best.total
     monthly = None if total is None else (total * hours if scaling.min else 0.0)
     one = best.per_machine
+    bare = (
+        best.cost.per_machine - best.cost.scratch if best.cost and best.cost.per_machine else None
+    )
     storage = plan_storage(catalog, w, best.machine, best.region, running, ask.need.purpose)
     network = plan_network(catalog, ask.need, best, running, sharing)
     monitoring = plan_monitoring(catalog, best, running)
@@ -240,7 +251,7 @@ def _chosen(ask: Ask, best: Verdict, sharing: int, environment: str) -> Chosen:
         scaling=scaling,
         monitoring=monitoring,
         budget=plan_budget(w, known),
-        commitments=commitments(catalog, best.machine, best.region, one),
+        commitments=commitments(catalog, best.machine, best.region, bare),
         gate_depth=tier.depth if tier else "",
         notes=tuple(notes_of(ask, best, network.notes + storage.notes, environment)),
     )

@@ -133,7 +133,8 @@ def _places(catalog: Catalog, type_: InstanceType, market: Market, zone: str) ->
     wanted = (zone,) if zone else market.zones
     listed = catalog.zones(type_.cloud, type_.name)
     if not listed:
-        return Places(UNCONFIRMED, _unlisted(type_.cloud, allowed, wanted))
+        anywhere = _unlisted(type_.cloud, allowed, wanted)
+        return Places(UNCONFIRMED if anywhere else ABSENT, anywhere)
     confirmed: dict[str, tuple[str, ...]] = {}
     uncertain: dict[str, tuple[str, ...]] = {}
     for region in allowed:
@@ -183,7 +184,8 @@ def _zones_here(
         for z in wanted
         if region_of_zone(cloud, z) == region and z not in catalog.region_zones(cloud, region)
     )
-    if cloud != "aws" or not names or any("-az" in z for z in names):
+    names = tuple(z for z in names if "-az" not in z)
+    if cloud != "aws" or not names:
         return (), False
     return names, set(here) != set(catalog.region_zones(cloud, region))
 
@@ -210,6 +212,9 @@ def availability_reason(
     where = ", ".join(zones or allowed)
     if not zones and len(allowed) > 3:
         where = "the allowed regions"
+    if not count:
+        has = f"no allowed region of {type_.cloud} has these zones"
+        return Reason("availability", where, has, f"zones: add one of {type_.cloud}")
     has = f"sold in {count} region{'s' if count != 1 else ''}: {shown}"
     return Reason("availability", where, has, f"regions.{type_.cloud}: add one of them")
 
@@ -220,6 +225,9 @@ def capacity_reason(type_: InstanceType, choice: CapacityChoice, named: str) -> 
         relax = "capacity.instance_type: another, or none"
         return Reason("capacity", f"{choice.use} of {named}", type_.name, relax)
     sold = sold_as(type_)
+    if choice.on_demand_base and choice.use in sold and "on_demand" not in sold:
+        has = "sold as " + ", ".join(sold)
+        return Reason("capacity", "on_demand for its base", has, "capacity.on_demand_base: 0")
     if choice.use in sold:
         return None
     has = "sold as " + ", ".join(sold) if sold else "not sold in any way we know"

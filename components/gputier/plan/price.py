@@ -134,7 +134,7 @@ def scratch_price(catalog: Catalog, machine: Machine, region: str, use: str) -> 
         return NOTHING_KNOWN
     hourly = item.usd * machine.attached_ssd_gib / HOURS_PER_MONTH
     basis = f"local SSD borrowed from {item.region}" if item.borrowed else LISTED
-    return UnitPrice(hourly, basis, item.as_of[:10] or None)
+    return UnitPrice(hourly, basis, item.as_of[:10] or None, item.borrowed)
 
 
 def discount_for(discounts: Sequence[Discount], type_: InstanceType, use: str) -> Discount | None:
@@ -172,9 +172,11 @@ def cost_of(
         firm = cost_of(catalog, machine, region, on_demand, discounts, 1)
         if firm.total is None or firm.listed is None:
             total = listed_total = None
+            whole = NOTHING_KNOWN
         else:
             total = each * (machines - base) + firm.total * base
             listed_total = listed * (machines - base) + firm.listed * base
+            whole = whole.plus(UnitPrice(firm.total, firm.basis, firm.as_of, firm.borrowed))
     return Cost(
         each,
         listed,
@@ -218,7 +220,8 @@ class Commitment:
 def commitments(
     catalog: Catalog, machine: Machine, region: str, hourly: float | None
 ) -> tuple[Commitment, ...]:
-    """Both terms for one machine against its hourly price `hourly` after discounts."""
+    """Both terms for one machine against its hourly price `hourly` after discounts, without what
+    is attached: a commitment to the machine leaves the scratch disks as they are."""
     found: list[Commitment] = []
     for term, purchase in (("1y", "reserved_1y"), ("3y", "reserved_3y")):
         cloud, name = machine.type.cloud, machine.instance_type

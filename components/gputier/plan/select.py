@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import ceil
+from math import ceil, inf
 
 from gputier import units
 from gputier.catalog import Catalog, HostMachine, InstanceType, Price
@@ -224,6 +224,8 @@ def _offer(ask: Ask, machine: Machine, found: Places, reasons: tuple[Reason, ...
     region = _best_region(ask, machine, regions)
     use = ask.choice.use
     if not region:
+        if found.availability != markets.ABSENT:
+            reasons = (*reasons, _no_room(machine))
         return Verdict(row, machine, "", (), found.availability, use, None, reasons)
     machines = ask.machines or machine.nodes
     cost = prices.cost_of(ask.catalog, machine, region, ask.choice, ask.discounts, machines)
@@ -244,10 +246,20 @@ def _roomy(
     return {r: zones for r, zones in open_zones.items() if zones or not regions[r]}
 
 
+def _no_room(machine: Machine) -> Reason:
+    vcpus, memory = machine.vcpus or 0, units.gib(machine.memory_gib or 0.0)
+    caps = {f"at most {c.vcpus} vCPU and {units.gib(c.memory_gib)}" for c in machine.type.zone_caps}
+    has = f"{' or '.join(sorted(caps))} in the allowed zones"
+    relax = f"regions.{machine.type.cloud} or zones: others"
+    return Reason("availability", f"{vcpus} vCPU and {memory}", has, relax)
+
+
 def _best_region(ask: Ask, machine: Machine, regions: Mapping[str, tuple[str, ...]]) -> str:
     row, choice = machine.type, ask.choice
     key = ("region", row.cloud, row.name, machine.instance_type, choice.use, choice.zone)
-    key = (*key, ask.max_price_age_days)
+    # With a base on demand, regions are compared by the whole fleet.
+    fleet = (choice.on_demand_base, ask.machines or machine.nodes, ask.discounts)
+    key = (*key, ask.max_price_age_days, fleet if choice.on_demand_base else ())
     known = ask.market.memo.get(key)
     if known is None:
         known = ask.market.memo[key] = _cheapest_region(ask, machine, regions)
@@ -265,7 +277,7 @@ def _cheapest_region(ask: Ask, machine: Machine, regions: Mapping[str, tuple[str
     for region, (usd, as_of) in listed.items():
         if region not in regions:
             continue
-        key = (usd, region)
+        key = (_compared(ask, machine, region, usd), region)
         if _stale(ask, as_of) or _no_saving(ask, machine, region, usd):
             bad = min(bad, key) if bad else key
         elif good is None or key < good:
@@ -276,6 +288,15 @@ def _cheapest_region(ask: Ask, machine: Machine, regions: Mapping[str, tuple[str
     if rest:
         return _best_unlisted(ask, machine, rest)
     return bad[1] if bad else ""
+
+
+def _compared(ask: Ask, machine: Machine, region: str, usd: float) -> float:
+    """What regions are compared by: a machine's price, or the fleet's with a base on demand."""
+    if not ask.choice.on_demand_base:
+        return usd
+    machines = ask.machines or machine.nodes
+    cost = prices.cost_of(ask.catalog, machine, region, ask.choice, ask.discounts, machines)
+    return inf if cost.total is None else cost.total
 
 
 def _best_unlisted(ask: Ask, machine: Machine, regions: list[str]) -> str:

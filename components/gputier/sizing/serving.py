@@ -182,7 +182,7 @@ def _encode(model: Model, shape: Shape, draft: Draft) -> None:
     draft.add(
         "activations",
         per_token * length * sequences,
-        f"one layer × {per_token:,.0f} B × {length:,} tokens × {several(sequences, 'sequence')}",
+        f"1 layer × {per_token:,.0f} B × {length:,} tokens × {several(sequences, 'sequence')}",
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-TYPICAL_VOCABULARY = 100_352
+TYPICAL_VOCABULARY = 102_400
 """Median vocabulary of the dense decoders in data/models.csv, nearly the same for every size."""
 
 TYPICAL_WIDTH_PER_LAYER = 128

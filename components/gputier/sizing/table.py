@@ -171,7 +171,8 @@ def _sliding(row: dict[str, str], layers: int) -> tuple[int, int]:
     if pattern == "all":
         return layers, _number(row, "sliding_window")
     local, full = (int(part) for part in pattern.split(":"))
-    return layers * local // (local + full), _number(row, "sliding_window")
+    # A period ends with its global layers: 62 layers at 5:1 have ten, and two local ones more.
+    return layers - layers * full // (local + full), _number(row, "sliding_window")
 
 
 def _mla(row: dict[str, str]) -> Mla | None:

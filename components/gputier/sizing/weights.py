@@ -47,17 +47,15 @@ def _quantised(known: Known, layout: Format, kept_bytes: float | None) -> Stored
         # OpenAI's gpt-oss card: only the experts are MXFP4, attention and the rest stay bf16.
         kept = max(kept, rest - shape.expert_parameters)
     text = f"{billions(rest - kept)} × {layout.bytes:.3g} B ({layout.name})"
-    text += f" + {billions(whole)} embeddings and output × {_each(embedding, output, known)}"
+    if shape.tied or embedding == output:
+        text += f" + {billions(whole)} embeddings and output × {embedding:.3g} B"
+    else:
+        text += f" + {billions(shape.embedding)} embeddings × {embedding:.3g} B"
+        text += f" + {billions(shape.output)} output × {output:.3g} B"
     if kept:
         text += f" + {billions(kept)} unquantised × 2 B"
     total = (rest - kept) * layout.bytes + ends + kept * 2.0
     return Stored(total, text + _experts(known))
-
-
-def _each(embedding: float, output: float, known: Known) -> str:
-    if known.shape.tied or embedding == output:
-        return f"{embedding:.3g} B"
-    return f"{embedding:.3g} and {output:.3g} B"
 
 
 def _experts(known: Known) -> str:

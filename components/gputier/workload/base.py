@@ -36,6 +36,9 @@ from gputier.workload.shapes import as_map
 
 T = TypeVar("T", bound="Spec")
 
+_MOST_GUESSES = 20
+"""How many unknown fields of one model get a guess at what was meant; a guess takes 0.1 ms."""
+
 _inside: ContextVar[bool] = ContextVar("gputier_inside_validation", default=False)
 
 
@@ -90,6 +93,16 @@ class Spec(BaseModel):
         except ValidationError as error:
             raise errors.InvalidInput(problems.translate(error, data)) from None
 
+    @classmethod
+    def model_validate_json(cls, json_data: str | bytes | bytearray, **options: Any) -> Self:
+        """As `model_validate`; text that is no JSON is `InvalidInput` too."""
+        try:
+            return super().model_validate_json(json_data, **options)
+        except ValidationError as error:
+            if _inside.get():
+                raise
+            raise errors.InvalidInput(problems.translate(error, None)) from None
+
     def __setattr__(self, name: str, value: Any) -> None:
         if name.startswith("_"):  # pydantic keeps its own book-keeping and private attributes there
             super().__setattr__(name, value)
@@ -116,7 +129,8 @@ def _checked(cls: type[T], data: object, handler: ModelWrapValidatorHandler[T]) 
     fields: dict[str, Any] = {}
     for key, value in written.items():
         if key not in known:
-            lines.append(_line((str(key),), unknown_field(key, known, cls.LATER)))
+            siblings = known if len(lines) < _MOST_GUESSES else ()
+            lines.append(_line((str(key),), unknown_field(key, siblings, cls.LATER)))
         elif value is not None:  # `gpu:` with nothing below it declares nothing
             fields[key] = value
     fields = cls.prepared(fields)

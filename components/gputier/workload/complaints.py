@@ -52,7 +52,11 @@ def unknown_field(key: object, known: Iterable[str], later: Iterable[str]) -> Py
             f"remove `{key}`",
             place="key",
         )
-    hint = errors.spelling_hint(str(key), known, otherwise=f"fields here: {listed(known)}")
+    options = list(known)
+    hint = ""
+    if options:
+        others = f"fields here: {listed(options)}"
+        hint = errors.spelling_hint(printable(str(key)), options, otherwise=others)
     return complaint("", hint, before="unknown field ", place="key")
 
 

@@ -13,13 +13,15 @@ from pydantic_core import PydanticCustomError
 from gputier import errors
 from gputier.errors import Position, Problem
 from gputier.workload import base, fields, model, problems, yaml12
-from gputier.workload.complaints import shown
+from gputier.workload.complaints import complaint, shown
 from gputier.workload.nodes import Node, Positions, tree
 from gputier.workload.shapes import as_items, as_map
 
 KEYS = ("workloads", "environment", "defaults", "discounts", "max_price_age_days")
 MOST_WORKLOADS = 200
+MOST_DISCOUNTS = 100
 
+_EXAMPLE = "such as  chat: {model: {name: llama-3.1-8b}}"
 _FILLED = ("clouds", "zones", "capacity", "prefer")
 _NAME = re.compile(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?")
 _FROM_DEFAULTS = re.compile(
@@ -114,7 +116,7 @@ class _Declaring:
         discounts = self._discounts()
         workloads = self._workloads(defaults)
         if self.problems:
-            raise errors.InvalidInput(self.problems)
+            raise errors.InvalidInput(problems.within_reason(self.problems))
         return Declaration(
             name=self.origin.name,
             source=self.positions.file,
@@ -225,6 +227,13 @@ class _Declaring:
         if value is None:
             return ()
         items = as_items(value)
+        if items is not None and len(items) > MOST_DISCOUNTS:
+            key = f"{self.origin.prefix}discounts"
+            self._say(
+                "discounts",
+                f"`{key}` holds {len(items):,} entries; at most {MOST_DISCOUNTS} make sense",
+            )
+            return ()
         found = [
             self._checked(
                 model.Discount,
@@ -241,39 +250,34 @@ class _Declaring:
 
     def _workloads(self, defaults: model.Defaults | None) -> dict[str, model.Workload]:
         key = f"`{self.origin.prefix}workloads`"
-        value = self._plain("workloads")
-        example = "such as  chat: {model: {name: llama-3.1-8b}}"
-        if value is None and "workloads" not in self.parts:
-            known = self.problems or self.origin.document.root.entries
-            if not any(p.message.startswith("unknown key") for p in self.problems):
-                where = self.positions.file
-                message = f"{where} declares no workloads" if known else f"{where} is empty"
-                self.problems.append(Problem("", message, f"add {key}, {example}"))
+        if "workloads" not in self.parts:
+            self._miss_workloads(key)
             return {}
+        value = self._plain("workloads")
         raws = as_map(value)
         if raws is None:
-            self._say(
-                "workloads",
-                f"{key} must be a map from names to workloads, not {shown(value)}",
-                example,
-            )
-            return {}
-        if not raws or len(raws) > MOST_WORKLOADS:
-            count = (
-                f"holds {len(raws)} workloads; at most {MOST_WORKLOADS} make sense"
-                if raws
-                else "is empty"
-            )
-            self._say("workloads", f"{key} {count}", "" if raws else example)
-            return {}
-        made: dict[str, model.Workload] = {}
-        for name, raw in raws.items():
-            self._check_name(name)
-            filled = _filled({} if raw is None else raw, defaults, self.origin.regions)
-            workload = self._checked(model.Workload, filled, problems.of_workload(name))
-            if workload is not None:
-                made[name] = workload
-        return made
+            what = f"must be a map from names to workloads, not {shown(value)}"
+        elif not raws:
+            what = "is empty"
+        elif len(raws) > MOST_WORKLOADS:
+            what = f"holds {len(raws):,} workloads; at most {MOST_WORKLOADS} make sense"
+        else:
+            made = {name: self._workload(name, raw, defaults) for name, raw in raws.items()}
+            return {name: workload for name, workload in made.items() if workload is not None}
+        self._say("workloads", f"{key} {what}", _EXAMPLE)
+        return {}
+
+    def _workload(self, name: str, raw: Any, defaults: model.Defaults | None) -> Any:
+        self._check_name(name)
+        filled = _filled({} if raw is None else raw, defaults, self.origin.regions)
+        return self._checked(model.Workload, filled, problems.of_workload(name))
+
+    def _miss_workloads(self, key: str) -> None:
+        if any(p.message.startswith("unknown key") for p in self.problems):
+            return  # most likely `workloads` itself, misspelt
+        empty = not self.origin.document.root.entries
+        what = "is empty" if empty else "declares no workloads"
+        self.problems.append(Problem("", f"{self.positions.file} {what}", f"add {key}, {_EXAMPLE}"))
 
     def _check_name(self, name: str) -> None:
         if _NAME.fullmatch(name):
@@ -324,7 +328,7 @@ def _environment(value: object) -> str:
     # `prdo` would quietly be planned without what production demands.
     close = errors.did_you_mean(name, _PRODUCTION, cutoff=0.7)
     if name not in _PRODUCTION and close:
-        raise fields.complaint(f" is {shown(name)}, almost `{close}`", f"did you mean `{close}`?")
+        raise complaint(f" is {shown(name)}, almost `{close}`", f"did you mean `{close}`?")
     return name
 
 

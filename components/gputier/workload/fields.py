@@ -3,6 +3,8 @@
 Each is `Annotated[plain type, check]`, the check running before pydantic's own so that every
 refusal is in our words. Numbers that a person quoted are read as numbers (the Pulumi command line
 stores `config set` values as text); `true` and `false` are the only booleans, as in YAML 1.2.
+
+A check's docstring is the form it takes, in the words of docs/workload.md.
 """
 
 from __future__ import annotations
@@ -75,6 +77,7 @@ def is_whole(low: int, high: int, what: str = "a whole number") -> Callable[[obj
             raise complaint(f" must be {what} from {low:,} to {high:,}, not {shown(value)}")
         return int(number)
 
+    check.__doc__ = f"{what.removeprefix('a ')}, {low:,} to {high:,}"
     return check
 
 
@@ -92,6 +95,7 @@ def ranged(low: float, high: float, what: str) -> BeforeValidator:
             raise complaint(f" must be {what} from {low:g} to {high:,g}, not {shown(value)}")
         return float(number)
 
+    check.__doc__ = f"number, {low:g} to {high:,g}"
     return BeforeValidator(check)
 
 
@@ -121,6 +125,7 @@ def is_quantity(
             raise complaint(f" must be from {printed[1]} to {printed[2]}, not {shown(value)}")
         return number
 
+    check.__doc__ = f"quantity such as {printed[0]}, {printed[1]} to {printed[2]}"
     return check
 
 
@@ -152,10 +157,12 @@ def money(per: str, high: float) -> BeforeValidator:
             raise complaint(f" must be more than $0 and at most ${high:,.0f} per {per}")
         return float(number)
 
+    check.__doc__ = f"price such as {example}, or a number"
     return BeforeValidator(check)
 
 
 def _parameter_count(value: object) -> int:
+    """count such as 7B, 350M or 6738417664"""
     number = as_number(value)
     if number is None:
         if not isinstance(value, str):
@@ -177,6 +184,7 @@ def _count_error(error: Exception) -> str:
 
 
 def _measured(value: object) -> float:
+    """number of GiB, up to 2048"""
     number = as_number(value)
     if number is None:
         try:
@@ -199,6 +207,7 @@ def is_text(pattern: str, rule: str, longest: int = 200) -> Callable[[object], s
             raise complaint(f" must be {rule}, not {shown(value)}")
         return value
 
+    check.__doc__ = rule
     return check
 
 
@@ -207,23 +216,22 @@ def text(pattern: str, rule: str, longest: int = 200) -> BeforeValidator:
     return BeforeValidator(is_text(pattern, rule, longest))
 
 
+_TRUTH_ELSEWHERE: dict[str, str] = {
+    **dict.fromkeys(("yes", "on", "y"), "true"),
+    **dict.fromkeys(("no", "off", "n"), "false"),
+}
+
+
 def _truth(value: object) -> bool:
+    """true or false"""
     if isinstance(value, bool):
         return value
     if value in ("true", "false"):
         return value == "true"
     hint = ""
     if isinstance(value, str):
-        meant = {
-            "yes": "true",
-            "on": "true",
-            "y": "true",
-            "no": "false",
-            "off": "false",
-            "n": "false",
-        }
-        if plain := meant.get(value.lower(), value.lower()):
-            hint = f"write {plain}" if plain in ("true", "false") else ""
+        plain = _TRUTH_ELSEWHERE.get(value.lower(), value.lower())
+        hint = f"write {plain}" if plain in ("true", "false") else ""
     raise complaint(f" must be true or false, not {shown(value)}", hint)
 
 
@@ -239,6 +247,7 @@ def choice(words: object, aliases: dict[str, str] | None = None) -> BeforeValida
             _choice_hint(value, options, aliases or {}),
         )
 
+    check.__doc__ = listed(options, "or")
     return BeforeValidator(check)
 
 
@@ -263,17 +272,18 @@ def _as_list(value: object) -> tuple[object, ...]:
     raise complaint(f" must be a list, not {shown(value)}")
 
 
-def several(what: str, most: int = 100) -> BeforeValidator:
-    """A list with at least one entry; a single word may stand for a list of one."""
+def several(what: str, most: int = 100, *, least: int = 1) -> BeforeValidator:
+    """A list of things; one alone may stand for a list of one."""
 
     def check(value: object) -> tuple[object, ...]:
         items = _as_list(value)
-        if not items:
+        if len(items) < least:
             raise complaint(f" must name at least one {what}, not an empty list", "or leave it out")
         if len(items) > most:
             raise complaint(f" holds {len(items):,} entries; at most {most} make sense")
         return items
 
+    check.__doc__ = "list of"
     return BeforeValidator(check)
 
 

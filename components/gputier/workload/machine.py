@@ -47,6 +47,7 @@ _is_link_speed = fields.is_quantity(
 
 
 def _gpu_name(value: object) -> str:
+    """a GPU's name such as H100 or L4"""
     if isinstance(value, str) and (what := other_accelerator(value)):
         raise complaint(
             f" names {shown(value)}, {what}: gputier is for NVIDIA GPUs",
@@ -56,7 +57,7 @@ def _gpu_name(value: object) -> str:
 
 
 GpuName = Annotated[str, BeforeValidator(_gpu_name)]
-GpuNames = Annotated[tuple[GpuName, ...], fields.several("GPU"), fields.Once]
+GpuNames = Annotated[tuple[GpuName, ...], fields.several("GPU", least=0), fields.Once]
 
 
 def _graphics(value: object) -> object:
@@ -69,12 +70,14 @@ def _graphics(value: object) -> object:
 
 
 def _nvlink(value: object) -> object:
+    """true, false or a speed such as 600GB/s"""
     if isinstance(value, bool) or value in ("true", "false"):
         return value in (True, "true")
     return _is_link_speed(value)
 
 
 def _mig(value: object) -> object:
+    """true, false or a profile such as 1g.10gb"""
     if isinstance(value, bool) or value in ("true", "false"):
         return value in (True, "true")
     return _is_mig_profile(value)
@@ -125,7 +128,7 @@ class Gpu(Spec):
             ],
             ...,
         ],
-        fields.several("graphics interface"),
+        fields.several("graphics interface", least=0),
         fields.Once,
     ] = Field(default=(), description="Graphics interfaces the driver must offer: opengl, vulkan.")
     video_encode: fields.Truth | None = Field(

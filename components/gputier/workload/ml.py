@@ -110,8 +110,8 @@ class Training(Spec):
     sharding: Annotated[Sharding, fields.choice(Sharding, _SHARDING_NAMES)] = Field(
         default="none",
         description="What several GPUs share: `none` (DDP) nothing, `zero-1` the optimizer state,"
-        " `zero-2` also gradients, `zero-3` (what FSDP does) also weights. Unset, it is `zero-3`"
-        " for `method: full` and `none` for adapters.",
+        " `zero-2` also gradients, `zero-3` (what FSDP does) also weights. Default: `zero-3` for"
+        " `method: full`, `none` for adapters.",
     )
     lora_rank: Annotated[int, fields.whole(1, 4096)] = Field(
         default=16, description="Rank of the adapters (`lora` and `qlora`)."

@@ -6,7 +6,7 @@ Field names are public. Descriptions are written for users: docs/workload.md is 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import BeforeValidator, Field
 
@@ -76,11 +76,15 @@ RegionName = Annotated[str, BeforeValidator(region_name)]
 
 
 def _region_map(value: object) -> object:
-    if (regions := as_map(value)) is not None:
-        return {k: v for k, v in regions.items() if v is not None}
-    raise complaint(
-        f" must be a map from cloud to regions, not {shown(value)}", "such as {aws: [us-east-1]}"
-    )
+    regions = as_map(value)
+    if regions is None:
+        raise complaint(
+            f" must be a map from cloud to regions, not {shown(value)}",
+            "such as {aws: [us-east-1]}",
+        )
+    if len(regions) > 20:
+        raise complaint(f" names {len(regions):,} clouds; there are {len(get_args(Cloud))}")
+    return {k: v for k, v in regions.items() if v is not None}
 
 
 Regions = Annotated[
@@ -178,7 +182,7 @@ class Workload(Spec):
         description="How many machines may run. Default: always `nodes`.",
     )
     schedule: Annotated[
-        tuple[ScheduleEntry, ...], fields.several("time", 20), BeforeValidator(_as_entries)
+        tuple[ScheduleEntry, ...], fields.several("time", 20, least=0), BeforeValidator(_as_entries)
     ] = Field(default=(), description="When machines run. Default: always.")
     budget: Budget | None = Field(
         default=None, description="What the workload may cost in a month."

@@ -127,8 +127,8 @@ def _step(node: Node, path: str) -> tuple[Node | None, Node, str] | None:
         digits, _, rest = path[1:].partition("]")
         index = int(digits) if digits.isdigit() else len(node.items)
         return (None, node.items[index], rest.lstrip(".")) if index < len(node.items) else None
-    for name in sorted(node.entries or {}, key=len, reverse=True):  # a key may itself hold dots
-        if path == name or path.startswith((f"{name}.", f"{name}[")):
-            key, value = (node.entries or {})[name]
-            return key, value, path[len(name) :].removeprefix(".")
+    ends = [end for end, c in enumerate(path) if c in ".["]
+    for end in (len(path), *reversed(ends)):  # the longest first: a key may itself hold dots
+        if pair := (node.entries or {}).get(path[:end]):
+            return *pair, path[end:].removeprefix(".")
     return None

@@ -10,10 +10,14 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticCustomError
 
 from gputier.errors import Position, Problem
-from gputier.workload.complaints import TYPE, complaint, shown
+from gputier.workload.complaints import TYPE, complaint, printable, shown
 from gputier.workload.shapes import as_items, as_map
 
 Loc = tuple[str | int, ...]
+
+MOST_PROBLEMS = 100
+_MOST_OF_ONE = 50
+_MOST_TEXT = 1_000_000
 
 _PLAIN: dict[str, str] = {
     "missing": " is needed here",
@@ -33,6 +37,7 @@ _PLAIN: dict[str, str] = {
     "float_parsing": " must be a number, not {value}",
     "literal_error": " is none of the words this field takes: {value}",
     "recursion_loop": " holds itself",
+    "json_invalid": " is not JSON text",
 }
 
 
@@ -60,9 +65,8 @@ class Root:
 
 def of_workload(name: str) -> Root:
     """The workload `name` of a declaration."""
-    return Root(
-        f"workloads.{name}", f"workload `{name}`", f" of workload `{name}`", f" of `{name}`"
-    )
+    named = shown(name)
+    return Root(f"workloads.{name}", f"workload {named}", f" of workload {named}", f" of {named}")
 
 
 def translate(
@@ -73,10 +77,30 @@ def translate(
     `data` is what was written: it tells which parts of a location a person would recognise.
     """
     found: dict[tuple[str, str], Problem] = {}
-    for line in error.errors(include_url=False):
-        problem = _problem(dict(line), data, root or Root(), places)
+    root = root or Root()
+    lines = error.errors(include_url=False, include_input=False)
+    for line in lines[:_MOST_OF_ONE]:
+        problem = _problem(dict(line), data, root, places)
         found.setdefault((problem.path, problem.message), problem)
+    if (more := len(lines) - _MOST_OF_ONE) > 0:
+        found["", ""] = Problem(root.path, f"and {more:,} more problems of {root.alone}")
     return list(found.values())
+
+
+def within_reason(found: Sequence[Problem]) -> list[Problem]:
+    """As many as a person may read: thousands mean that this is the wrong file.
+
+    Long source lines count for more, because every one of them is printed again.
+    """
+    told: list[Problem] = []
+    room = _MOST_TEXT
+    for problem in found[:MOST_PROBLEMS]:
+        room -= len(problem.position.source_line) if problem.position else 0
+        if told and room < 0:
+            break
+        told.append(problem)
+    more = len(found) - len(told)
+    return [*told, Problem("", f"and {more:,} more problems")] if more else told
 
 
 def of_pydantic(kind: str, value: object) -> PydanticCustomError:
@@ -87,16 +111,16 @@ def of_pydantic(kind: str, value: object) -> PydanticCustomError:
 
 
 def _problem(line: Mapping[str, Any], data: object, root: Root, places: Places | None) -> Problem:
+    loc, value = written(line["loc"], data)
     context: Mapping[str, Any] = line["ctx"] if line["type"] == TYPE else {}
     if not context:
-        context = of_pydantic(line["type"], line.get("input")).context or {}
-    loc, value = written(line["loc"], data)
+        context = of_pydantic(line["type"], value).context or {}
     at_key = context["place"] == "key" or line["loc"][-1:] == ("[key]",)
     path = join(root.path, loc)
     if context["short"]:
         name = f"{loc[0]}{root.short_of}" if loc else root.alone
     else:
-        name = f"`{join('', loc)}`{root.of}" if loc else root.alone
+        name = f"`{printable(join('', loc), 100)}`{root.of}" if loc else root.alone
     position = None
     if places:
         position = places.key(path) if at_key else _part(places.at(path), context["part"], value)

@@ -26,6 +26,8 @@ _USE_NAMES = {
 }  # fmt: skip
 _ACTION_NAMES = {"stop": "scale-to-zero", "zero": "scale-to-zero", "alert": "none"}
 _FIXED = ("reservation", "capacity_block")
+# The last group is what Go prints ("2026-11-01 11:30:00 +0000 UTC"): the engine takes an unquoted
+# date for a time and hands it to a program in that form.
 _DATE = re.compile(
     r"(\d{4})-(\d{1,2})-(\d{1,2})"
     r"(?:[Tt ](\d{1,2}):(\d{2})(?::(\d{2})(?:\.\d+)?)?\s?(Z|z|[+-]\d{2}:?\d{2})?(?: \S+)?)?"
@@ -33,11 +35,7 @@ _DATE = re.compile(
 
 
 def _moment(value: object) -> str:
-    """A date or time as UTC text; a time without an offset is UTC.
-
-    The last group of the pattern is what Go prints ("2026-11-01 11:30:00 +0000 UTC"): the engine
-    takes an unquoted date for a time and hands it to a program in that form.
-    """
+    """a date or a time such as 2026-11-01T11:30:00Z, in UTC without an offset"""
     if isinstance(value, (datetime.date, datetime.datetime)):
         value = value.isoformat()
     if isinstance(value, str) and len(value) < 80 and (found := _DATE.fullmatch(value.strip())):
@@ -60,6 +58,7 @@ _is_type_name = fields.is_text(
 
 
 def _instance_type(value: object) -> str:
+    """an instance type such as p5.48xlarge"""
     if isinstance(value, str) and (what := other_accelerator(value)):
         raise complaint(
             f" is {shown(value)}, {what}: gputier is for NVIDIA GPUs",
@@ -171,6 +170,7 @@ Capacity = Annotated[
 
 
 def _metric(value: object) -> str:
+    """gpu_utilization"""
     if value == "gpu_utilization":
         return "gpu_utilization"
     raise complaint(
@@ -256,7 +256,7 @@ class Budget(Spec):
     usd_per_month: fields.UsdPerMonth = Field(description="The amount: `$500/month`, or 500.")
     alerts: Annotated[
         tuple[Annotated[int, fields.whole(1, 1000, "a percentage")], ...],
-        fields.several("percentage", 10),
+        fields.several("percentage", 10, least=0),
         BeforeValidator(_alone_as_list),
         AfterValidator(_sorted),
     ] = Field(

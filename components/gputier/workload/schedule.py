@@ -57,7 +57,7 @@ class Entry(Protocol):
 
 
 def checked_cron(value: object) -> str:
-    """A cron expression as text, its spacing and letter case made plain."""
+    """five cron fields: minute hour day month weekday"""
     if not isinstance(value, str):
         raise complaint(f" must be five cron fields in quotes, not {shown(value)}")
     if len(value) > 200:
@@ -71,7 +71,7 @@ def checked_cron(value: object) -> str:
 
 
 def checked_timezone(value: object) -> str:
-    """The name of an IANA time zone."""
+    """an IANA time zone such as Europe/Berlin"""
     if isinstance(value, str) and _zone(value) is not None:
         return value
     hint = "an IANA name such as Europe/Berlin, America/New_York or UTC"

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import yaml
 
 MAX_BYTES = 2**20
-MAX_NODES = 50_000
+MAX_NODES = 20_000
 MAX_DEPTH = 64
 
 _BREAK = re.compile("\r\n|[\r\n\x85\u2028\u2029]")

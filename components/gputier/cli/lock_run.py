@@ -1,0 +1,220 @@
+"""What `gputier lock` does."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from gputier import errors, units
+from gputier.cli import console
+from gputier.cli.console import Paint
+from gputier.cli.inputs import json_text, load_catalog
+from gputier.cli.lock import LockArguments
+from gputier.cli.text import plural
+from gputier.errors import ExitCode, InvalidInput, Problem, StaleLock
+from gputier.lock import (
+    Change,
+    Cheaper,
+    Entry,
+    Lock,
+    cheaper_than,
+    check_lock,
+    compare,
+    describe,
+    lock_path,
+    make_lock,
+    merged,
+    read_lock,
+    unknown_names,
+    write_lock,
+)
+from gputier.plan import plan_declaration
+from gputier.workload import Declaration, resolve
+
+SCHEMA = "gputier/lock/1"
+SCHEMA_CHECK = "gputier/lock-check/1"
+
+
+def run(typed: LockArguments) -> int:
+    """Write, upgrade or check; the exit code."""
+    (declaration,) = _declared(typed.target)
+    looks = typed.check or typed.watch is not None
+    _refuse_mixed(typed.workloads, looks, typed.upgrade)
+    if looks:
+        return _checked(declaration, typed.watch, typed.as_json, typed.catalog_directory)
+    unknown = unknown_names(typed.workloads, declaration)
+    if unknown:
+        raise InvalidInput(unknown)
+    chosen_anew = (typed.workloads or tuple(declaration.workloads)) if typed.upgrade else ()
+    return _written(declaration, chosen_anew, typed.as_json, typed.catalog_directory)
+
+
+def _declared(target: str) -> tuple[Declaration, ...]:
+    if target == "-":
+        hint = "name a stack, or a file"
+        raise InvalidInput(Problem("", "standard input has no lock beside it", hint))
+    return resolve(target, Path.cwd())
+
+
+def _refuse_mixed(workloads: Sequence[str], reads: bool, upgrade: bool) -> None:
+    if workloads and not upgrade:
+        hint = f"to choose anew for it: --upgrade {' '.join(workloads)}"
+        raise InvalidInput(Problem("", f"`{workloads[0]}` is not needed here", hint))
+    if reads and upgrade:
+        message = "--upgrade writes, and --check and --watch only look"
+        raise InvalidInput(Problem("--upgrade", message, "use them one after the other"))
+
+
+def _written(
+    declaration: Declaration, anew: Sequence[str], as_json: bool, directory: str | None
+) -> int:
+    path = lock_path(declaration)
+    before = read_lock(path, declaration.name)
+    plan = plan_declaration(declaration, load_catalog(directory))
+    after = merged(before, make_lock(plan, declaration), anew)
+    changes = compare(before, after)
+    if changes or before is None:
+        write_lock(path, after)
+    for warning in plan.warnings:
+        console.note(warning)
+    if as_json:
+        console.out(json_text(_written_document(declaration, path, after, changes)))
+    else:
+        console.out("\n".join(_written_lines(path, after, changes)))
+    return ExitCode.OK
+
+
+def _written_lines(path: Path, after: Lock, changes: Sequence[Change]) -> list[str]:
+    count = plural(len(after.entries), "workload")
+    if not changes:
+        return [f"{path}: up to date, {count}"]
+    head = f"{path}: written, {count}, {len(changes)} changed{_total(changes)}"
+    return [head, *(f"  {describe(change)}" for change in changes)]
+
+
+def _total(changes: Sequence[Change]) -> str:
+    """The difference of everything that changed, where all of it is known."""
+    parts = [change.usd_per_hour for change in changes]
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts) or abs(sum(known)) < 0.005:
+        return ""
+    sign = "+" if sum(known) > 0 else "−"
+    return f", {sign}{units.usd_per_hour(abs(sum(known)))}"
+
+
+def _written_document(
+    declaration: Declaration, path: Path, after: Lock, changes: Sequence[Change]
+) -> dict[str, object]:
+    """Schema `gputier/lock/1`."""
+    return {
+        "schema": SCHEMA,
+        "name": declaration.name,
+        "path": str(path),
+        "entries": {name: _entry(after.entries[name]) for name in sorted(after.entries)},
+        "changes": [
+            {
+                "workload": change.name,
+                "before": _entry(change.before) if change.before else None,
+                "after": _entry(change.after) if change.after else None,
+                "usd_per_hour": _rounded(change.usd_per_hour),
+            }
+            for change in changes
+        ],
+    }
+
+
+def _entry(entry: Entry) -> dict[str, object]:
+    fields: dict[str, object] = asdict(entry)
+    return fields | {"zones": list(entry.zones)}
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 6)
+
+
+def _checked(
+    declaration: Declaration, watch: float | None, as_json: bool, directory: str | None
+) -> int:
+    path = lock_path(declaration)
+    found = read_lock(path, declaration.name)
+    if found is None:
+        message = f"{path}: there is no lock yet"
+        problems = [Problem("", message, f"run `gputier lock {declaration.name}`")]
+        if not as_json:
+            raise StaleLock(problems)
+    else:
+        problems = check_lock(found, declaration)
+    cheaper: Sequence[Cheaper] = ()
+    if watch is not None and found is not None:
+        plan = plan_declaration(declaration, load_catalog(directory))
+        cheaper = cheaper_than(found, plan, declaration, watch)
+    if as_json:
+        document = _checked_document(declaration, path, problems, (watch, cheaper))
+        console.out(json_text(document))
+    else:
+        console.out("\n".join(_checked_lines(path, found, problems, (watch, cheaper))))
+    if problems:
+        console.err(errors.render(problems, color=Paint(sys.stderr).on))
+    return ExitCode.STALE_LOCK if problems or cheaper else ExitCode.OK
+
+
+Watched = tuple[float | None, Sequence[Cheaper]]
+
+
+def _checked_lines(
+    path: Path, found: Lock | None, problems: Sequence[Problem], watched: Watched
+) -> list[str]:
+    count = plural(len(found.entries) if found else 0, "workload")
+    state = "stale" if problems else "fresh"
+    percent, cheaper = watched
+    lines = [f"{path}: {state}, {count}"]
+    if percent is not None and not cheaper:
+        lines[0] += f", nothing is cheaper by more than {percent:g} %"
+    for one in cheaper:
+        lines.append(
+            f"  {one.name}: {one.best.machine} in {one.best.region} is {one.percent:.0f} % cheaper:"
+            f" {units.usd_per_hour(one.best.usd_per_hour or 0.0)} instead of"
+            f" {units.usd_per_hour(one.locked_usd_per_hour)} for {one.locked.machine} in"
+            f" {one.locked.region}"
+        )
+    if cheaper:
+        names = " ".join(one.name for one in cheaper)
+        stack = found.stack if found else ""
+        lines.append(f"  to take it: gputier lock {stack} --upgrade {names}")
+    return lines
+
+
+def _checked_document(
+    declaration: Declaration, path: Path, problems: Sequence[Problem], watched: Watched
+) -> dict[str, object]:
+    """Schema `gputier/lock-check/1`."""
+    percent, cheaper = watched
+    return {
+        "schema": SCHEMA_CHECK,
+        "name": declaration.name,
+        "path": str(path),
+        "ok": not problems and not cheaper,
+        "problems": [
+            {
+                "workload": p.path or None,
+                "message": p.message,
+                "hint": p.hint or None,
+                "file": p.position.file if p.position else None,
+                "line": p.position.line if p.position else None,
+            }
+            for p in problems
+        ],
+        "watched_percent": percent,
+        "cheaper": [
+            {
+                "workload": one.name,
+                "percent": round(one.percent, 6),
+                "locked_usd_per_hour": round(one.locked_usd_per_hour, 6),
+                "locked": _entry(one.locked),
+                "best": _entry(one.best),
+            }
+            for one in cheaper
+        ],
+    }

@@ -1,0 +1,115 @@
+"""What `gputier size` does."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from gputier.catalog import Catalog, Gpu
+from gputier.catalog.build import usable_gib
+from gputier.cli import console
+from gputier.cli.console import Paint
+from gputier.cli.inputs import json_text, load_catalog
+from gputier.cli.size_text import SizeScreen, size_screen
+from gputier.errors import ExitCode, InvalidInput, Problem
+from gputier.plan import Need, need_of, sizing_document
+from gputier.sizing import Sizing
+from gputier.workload import Declaration, resolve
+
+SCHEMA = "gputier/size/1"
+
+
+@dataclass(frozen=True)
+class Sized:
+    """A workload with its size; None when no model is declared. `fits` is per GPU model."""
+
+    name: str
+    need: Need
+    gpus: int
+    sizing: Sizing | None
+    fits: Mapping[str, bool]
+
+
+def run(target: str | None, as_json: bool, catalog_directory: str | None) -> int:
+    """Size what was named and print it; the exit code."""
+    declarations = resolve(target, Path.cwd())
+    catalog = load_catalog(catalog_directory)
+    sized = [sizes(declaration, catalog) for declaration in declarations]
+    texts: list[str] = []
+    for declaration, found in zip(declarations, sized, strict=True):
+        if as_json:
+            texts.append(json_text(document(declaration, found)))
+        else:
+            screen = SizeScreen(console.width(), Paint(sys.stdout), cards(catalog))
+            blocks = ["\n".join(size_screen(one, screen)) for one in found]
+            texts.append("\n\n".join(blocks) + "\n")
+    console.out(("" if as_json else "\n").join(texts))
+    for declaration in declarations:
+        for warning in declaration.warnings:
+            console.note(warning)
+    return ExitCode.OK
+
+
+def cards(catalog: Catalog) -> Mapping[str, tuple[Gpu, float]]:
+    """Each GPU model with what a process can use of a whole card, by memory and name."""
+    models = sorted(catalog.gpus.values(), key=lambda gpu: (gpu.marketed_gb, gpu.model))
+    return {gpu.model: (gpu, usable_gib(gpu, gpu.vram_gib, None)) for gpu in models}
+
+
+def sizes(declaration: Declaration, catalog: Catalog) -> tuple[Sized, ...]:
+    """Every workload's size. Raises InvalidInput with all problems, at their places."""
+    found: list[Sized] = []
+    problems: list[Problem] = []
+    for name, workload in declaration.workloads.items():
+        need = need_of(name, workload, declaration.environment)
+        gpus = (workload.gpu.count or 1) * (workload.nodes or 1)
+        try:
+            sizing = need.sizing(gpus)
+        except InvalidInput as error:
+            for p in error.problems:
+                path = f"workloads.{name}.{p.path}" if p.path else f"workloads.{name}"
+                position = p.position or declaration.positions.at(path)
+                problems.append(replace(p, path=path, position=position))
+            continue
+        fits = {
+            model: sizing.fits(usable) for model, (_gpu, usable) in cards(catalog).items()
+        } if sizing else {}  # fmt: skip
+        found.append(Sized(name, need, gpus, sizing, fits))
+    if problems:
+        raise InvalidInput(problems)
+    return tuple(found)
+
+
+def document(declaration: Declaration, found: Sequence[Sized]) -> dict[str, object]:
+    """Schema `gputier/size/1`."""
+    return {
+        "schema": SCHEMA,
+        "name": declaration.name,
+        "workloads": [_workload(one) for one in found],
+    }
+
+
+def _workload(one: Sized) -> dict[str, object]:
+    if one.sizing is None:
+        return {"name": one.name, "gpus": one.gpus, **_NOTHING}
+    return {
+        "name": one.name,
+        **sizing_document(one.sizing),
+        "fits": {model: one.fits[model] for model in sorted(one.fits)},
+    }
+
+
+#: A workload without a model: there is nothing to size, which is not a size of 0.
+_NOTHING: Mapping[str, object] = {
+    "per_gpu_gib": None,
+    "total_gib": None,
+    "parts": {},
+    "formulas": {},
+    "limit_fraction": None,
+    "basis": None,
+    "confidence": None,
+    "warnings": [],
+    "fits": {},
+}

@@ -1,0 +1,411 @@
+"""Where machines are sold and how they may be bought."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.plan.world import Doctored, best, held, of, planned, row, rules_of
+
+from gputier.catalog import InstanceType, is_commercial, load
+from gputier.errors import InvalidInput
+from gputier.plan import DEPLOYABLE, Reason, Verdict, WorkloadPlan
+from gputier.plan.market import (
+    ABSENT,
+    CLOSED_LIFECYCLES,
+    CONFIRMED,
+    UNCONFIRMED,
+    Market,
+    Places,
+    lifecycle_reason,
+    market_of,
+    places,
+    sold_as,
+)
+from gputier.workload import CapacityChoice, Workload
+
+ON_DEMAND = CapacityChoice(use="on_demand")
+EVERYWHERE = ["aws", "gcp", "azure", "alibaba", "tencent"]
+
+
+def market(**fields: Any) -> Market:
+    return market_of(load(), Workload(**fields))
+
+
+def found(cloud: str, name: str, choice: CapacityChoice = ON_DEMAND, **fields: Any) -> Places:
+    return places(load(), row(cloud, name), market(**fields), choice)
+
+
+# ---- which clouds and regions --------------------------------------------------------------
+
+
+def test_default_clouds_are_the_two_that_can_be_deployed() -> None:
+    assert market().clouds == DEPLOYABLE == ("aws", "gcp")
+
+
+def test_without_declared_regions_every_commercial_region_is_searched_and_that_is_told() -> None:
+    open_ = market()
+    assert open_.open_regions == {"aws", "gcp"}
+    assert all(is_commercial("aws", region) for region in open_.regions["aws"])
+    assert "us-east-1" in open_.regions["aws"]
+    assert {"us-gov-west-1", "cn-north-1"} & set(load().regions("aws"))
+    assert any("every commercial region" in note for note in notes(planned({})))
+    assert not any(
+        "every commercial region" in note
+        for note in notes(planned({"regions": {"aws": ["us-east-1"]}, "clouds": ["aws"]}))
+    )
+
+
+def notes(plan: WorkloadPlan) -> tuple[str, ...]:
+    assert plan.chosen is not None
+    return plan.chosen.notes
+
+
+def test_regions_of_one_cloud_leave_the_other_cloud_open() -> None:
+    mixed = market(regions={"aws": ["eu-west-1"]})
+    assert mixed.regions["aws"] == ("eu-west-1",)
+    assert mixed.regions["gcp"] == load().regions("gcp")
+    assert mixed.open_regions == {"gcp"}
+
+
+def test_govcloud_is_searched_only_when_it_is_named() -> None:
+    plan = planned({"clouds": ["aws"], "regions": {"aws": ["us-gov-west-1"]}})
+    assert {v.region for v in plan.order} == {"us-gov-west-1"}
+    for fields in ({}, {"capacity": "spot"}, {"gpu": {"count": 8}}):
+        offered = planned({**fields, "clouds": ["aws"]}).order
+        assert offered
+        assert all(is_commercial("aws", v.region) for v in offered)
+
+
+@pytest.mark.parametrize(
+    ("fields", "path", "says"),
+    [
+        ({"regions": {"aws": ["us-eas-1"]}}, "job.regions.aws", "us-east-1"),
+        ({"regions": {"gcp": ["qqq"]}}, "job.regions.gcp", "gputier catalog regions"),
+        ({"zones": ["use1-4"]}, "job.zones", "use1-az4"),
+        ({"capacity": {"use": "spot", "instance_type": "g6.xlage"}},
+         "job.capacity.instance_type", "g6.xlarge"),
+        ({"gpu": {"models": ["H1000"]}}, "job.gpu.models", "H100"),
+        ({"gpu": {"exclude": ["L44"]}}, "job.gpu.exclude", "L4"),
+    ],
+)  # fmt: skip
+def test_names_the_catalogue_does_not_know_are_refused_with_a_way_out(
+    fields: dict[str, Any], path: str, says: str
+) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        planned(fields)
+    (problem,) = refused.value.problems
+    assert problem.path == path
+    assert says in problem.hint
+
+
+# ---- availability --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("cloud", "name", "fields", "availability"),
+    [
+        ("aws", "g6.xlarge", {"regions": {"aws": ["us-east-1"]}}, CONFIRMED),
+        ("aws", "p5.4xlarge", {"regions": {"aws": ["eu-central-1"]}}, ABSENT),
+        ("aws", "p5.4xlarge", {}, CONFIRMED),
+        ("aws", "g6.xlarge", {"regions": {"aws": ["us-gov-west-1"]}}, UNCONFIRMED),
+        ("aws", "p6e-gb200.36xlarge", {}, UNCONFIRMED),
+        ("gcp", "g4-standard-48", {}, UNCONFIRMED),
+        ("gcp", "g2-standard-4", {}, CONFIRMED),
+        ("azure", "Standard_NC24ads_A100_v4", {"clouds": ["azure"]}, UNCONFIRMED),
+        ("tencent", "GN10Xp.2XLARGE40", {"clouds": ["tencent"]}, CONFIRMED),
+    ],
+)
+def test_availability_has_three_values(
+    cloud: str, name: str, fields: dict[str, Any], availability: str
+) -> None:
+    assert found(cloud, name, **fields).availability == availability
+
+
+def test_an_absent_type_is_rejected_with_where_it_is_sold() -> None:
+    plan = planned({"regions": {"aws": ["eu-central-1"]}})
+    (reason,) = [r for r in of(plan, "aws", "p5.4xlarge").reasons if r.rule == "availability"]
+    sold = sorted(load().zones("aws", "p5.4xlarge"))
+    assert reason == Reason(
+        "availability",
+        "eu-central-1",
+        f"sold in {len(sold)} regions: {', '.join(sold[:4])}, …",
+        "regions.aws: add one of them",
+    )
+
+
+def test_a_price_alone_is_not_an_offer() -> None:
+    priced = set(load().prices("aws", "p3.2xlarge", "on_demand"))
+    assert priced, "the data still prices a type that is no longer sold"
+    plan = planned({"clouds": ["aws"]})
+    assert rules_of(of(plan, "aws", "p3.2xlarge"))[0] == "lifecycle"
+    catalog = Doctored(zones={("aws", "g6.xlarge"): {"eu-west-1": ("euw1-az1",)}})
+    elsewhere = planned({"regions": {"aws": ["us-east-1"]}, "clouds": ["aws"]}, catalog=catalog)
+    assert load().price("aws", "g6.xlarge", "us-east-1", "on_demand") is not None
+    assert rules_of(of(elsewhere, "aws", "g6.xlarge")) == ["availability"]
+
+
+def test_every_unconfirmed_machine_comes_after_every_confirmed_one() -> None:
+    plan = planned({"gpu": {"memory": "48GB"}})
+    kinds = [v.confirmed for v in plan.order if not v.plan_only]
+    assert kinds == sorted(kinds, reverse=True)
+    assert True in kinds
+    assert False in kinds
+
+
+def test_a_cheaper_unconfirmed_machine_is_accepted_labelled_and_shown() -> None:
+    plan = planned({"tier": "entry", "purpose": "rendering"})
+    cheaper = plan.cheaper_unconfirmed
+    assert cheaper is not None
+    assert cheaper.availability == UNCONFIRMED
+    assert cheaper.total is not None
+    assert best(plan).confirmed
+    assert cheaper.total < (best(plan).total or 0)
+    alone = planned({"tier": "entry", "purpose": "rendering", "clouds": ["gcp"]})
+    assert any(note.startswith("availability unconfirmed") for note in notes(alone))
+
+
+def test_confirmed_regions_win_over_regions_nobody_lists() -> None:
+    where = found("aws", "g6.xlarge", regions={"aws": ["us-east-1", "us-gov-west-1"]})
+    assert (where.availability, list(where.regions)) == (CONFIRMED, ["us-east-1"])
+
+
+# ---- zones ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "zones", "availability", "ids"),
+    [
+        ("g7e.2xlarge", ["use1-az2"], CONFIRMED, {"us-east-1": ("use1-az2",)}),
+        ("g7e.2xlarge", ["use1-az2", "use1-az4"], CONFIRMED, {"us-east-1": ("use1-az2",)}),
+        ("g7e.2xlarge", ["use1-az4"], ABSENT, {}),
+        # AWS names mean another zone in every account: sure only where all zones sell the type.
+        ("g7e.2xlarge", ["us-east-1a"], UNCONFIRMED, {"us-east-1": ("us-east-1a",)}),
+        ("g7e.2xlarge", ["us-east-1a", "use1-az4"], UNCONFIRMED, {"us-east-1": ("us-east-1a",)}),
+        ("g7e.2xlarge", ["us-east-1a", "use1-az9"], UNCONFIRMED, {"us-east-1": ("us-east-1a",)}),
+        ("p5.48xlarge", ["us-east-1a"], CONFIRMED, {"us-east-1": ("us-east-1a",)}),
+        ("p5.48xlarge", ["use1-az9"], ABSENT, {}),
+        ("p5.48xlarge", ["use1-az1", "usw2-az1"], CONFIRMED,
+         {"us-east-1": ("use1-az1",), "us-west-2": ("usw2-az1",)}),
+    ],
+)  # fmt: skip
+def test_aws_zones_are_taken_by_id_and_by_name(
+    name: str, zones: list[str], availability: str, ids: dict[str, tuple[str, ...]]
+) -> None:
+    where = found("aws", name, zones=zones)
+    assert (where.availability, dict(where.regions)) == (availability, ids)
+
+
+@pytest.mark.parametrize(
+    ("zone", "availability"),
+    [("us-central1-a", CONFIRMED), ("us-central1-f", ABSENT), ("us-central1-z", ABSENT)],
+)
+def test_gcp_zones_are_taken_by_name(zone: str, availability: str) -> None:
+    assert found("gcp", "g2-standard-4", zones=[zone]).availability == availability
+
+
+def test_a_zone_outside_the_declared_regions_is_not_offered() -> None:
+    where = found("aws", "g6.xlarge", zones=["use1-az1"], regions={"aws": ["us-west-2"]})
+    assert where.availability == ABSENT
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"zones": ["use1-az4"]},
+        {"zones": ["us-central1-a"], "clouds": EVERYWHERE},
+        {"zones": ["use1-az1"], "regions": {"aws": ["us-west-2"]}},
+        {"capacity": {"use": "on_demand", "zone": "us-central1-a"}, "clouds": EVERYWHERE},
+        {"capacity": {"use": "spot", "zone": "use1-az4"}},
+    ],
+    ids=str,
+)
+def test_nothing_is_accepted_outside_the_wanted_zones(fields: dict[str, Any]) -> None:
+    for verdict in planned(fields).verdicts:
+        if verdict.accepted:
+            assert verdict.region, f"{verdict.type.name} is accepted in no region at all"
+
+
+def test_a_type_no_list_names_is_rejected_where_its_cloud_has_none_of_the_wanted_zones() -> None:
+    plan = planned({"zones": ["use1-az4"]})
+    assert of(plan, "gcp", "g4-standard-48").reasons == (
+        Reason(
+            "availability",
+            "use1-az4",
+            "no allowed region of gcp has these zones",
+            "zones: add one of gcp",
+        ),
+    )
+
+
+def test_a_chosen_machine_lists_the_zones_that_sell_it() -> None:
+    chosen = best(planned({"regions": {"aws": ["us-east-1"]}, "clouds": ["aws"]}))
+    assert chosen.zones == load().zones("aws", chosen.type.name)["us-east-1"]
+
+
+# ---- lifecycle -----------------------------------------------------------------------------
+
+CLOSED = [t for t in load().rows(EVERYWHERE) if t.lifecycle in CLOSED_LIFECYCLES]
+
+
+def test_the_catalogue_has_every_closed_lifecycle_and_every_other_is_open() -> None:
+    assert {t.lifecycle for t in CLOSED} == set(CLOSED_LIFECYCLES)
+    others = {t.lifecycle for t in load().rows(EVERYWHERE)} - set(CLOSED_LIFECYCLES)
+    assert others == {"current", "previous-generation"}
+
+
+@pytest.mark.parametrize("type_", CLOSED, ids=lambda t: t.name)
+def test_what_is_not_on_sale_is_rejected_unless_it_is_named(type_: InstanceType) -> None:
+    reason = lifecycle_reason(type_, "")
+    assert reason is not None
+    assert reason.has.startswith(type_.lifecycle)
+    assert type_.name in reason.relax
+    assert lifecycle_reason(type_, "another") == reason
+    assert lifecycle_reason(type_, type_.name) is None
+
+
+def test_naming_a_preview_type_admits_it_and_only_it() -> None:
+    plan = planned({
+        "gpu": {"fractional": "allow"},
+        "capacity": {"use": "on_demand", "instance_type": "g4-standard-24"},
+    })  # fmt: skip
+    assert best(plan).type.name == "g4-standard-24"
+    assert [v.type.name for v in plan.order] == ["g4-standard-24"]
+
+
+@pytest.mark.parametrize(
+    ("name", "says"), [("g5.xlarge", "previous generation"), ("g4dn.metal", "bare metal")]
+)
+def test_previous_generations_and_bare_metal_are_accepted_with_a_note(name: str, says: str) -> None:
+    plan = planned({"capacity": {"use": "on_demand", "instance_type": name}})
+    assert best(plan).type.name == name
+    assert any(note.startswith(says) for note in notes(plan))
+
+
+# ---- ways of buying ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("cloud", "name", "ways"),
+    [
+        ("aws", "g6.xlarge", ("on_demand", "spot", "reservation")),
+        ("aws", "p5.48xlarge", ("on_demand", "spot", "reservation", "capacity_block")),
+        ("gcp", "a3-highgpu-1g", ("spot", "flex_start")),
+        ("gcp", "a3-ultragpu-8g", ("spot", "reservation", "flex_start")),
+        ("gcp", "a4x-highgpu-4g", ("reservation",)),
+        ("gcp", "g2-standard-4", ("on_demand", "spot", "reservation", "flex_start")),
+    ],
+)
+def test_each_type_is_sold_in_known_ways(cloud: str, name: str, ways: tuple[str, ...]) -> None:
+    assert sold_as(row(cloud, name)) == ways
+
+
+def test_a_type_that_is_not_sold_on_demand_says_how_it_is_sold() -> None:
+    plan = planned({"clouds": ["gcp"]})
+    small = of(plan, "gcp", "a3-highgpu-1g")
+    assert small.reasons == (
+        Reason("capacity", "on_demand", "sold as spot, flex_start", "capacity: spot"),
+    )
+    assert of(
+        planned({"clouds": ["gcp"], "capacity": "flex_start"}), "gcp", "a3-highgpu-1g"
+    ).accepted
+
+
+def test_a_base_on_demand_needs_a_type_that_is_sold_on_demand() -> None:
+    plan = planned({"clouds": ["gcp"], "capacity": {"use": "spot", "on_demand_base": 1}})
+    assert of(plan, "gcp", "a3-ultragpu-8g").reasons == (
+        Reason(
+            "capacity",
+            "on_demand for its base",
+            "sold as spot, reservation, flex_start",
+            "capacity.on_demand_base: 0",
+        ),
+    )
+    none = planned({"clouds": ["gcp"], "capacity": {"use": "spot", "on_demand_base": 0}})
+    assert of(none, "gcp", "a3-ultragpu-8g").accepted
+
+
+def test_capacity_blocks_are_for_types_that_have_them() -> None:
+    plan = planned({"capacity": held("p5.48xlarge", "use1-az4", use="capacity_block")})
+    assert best(plan).type.name == "p5.48xlarge"
+    other = planned({"capacity": held("g6.xlarge", "use1-az4", use="capacity_block")})
+    assert other.chosen is None
+    assert rules_of(of(other, "aws", "g6.xlarge")) == ["capacity"]
+
+
+@pytest.mark.parametrize("use", ["reservation", "capacity_block"])
+def test_held_capacity_fixes_type_zone_and_count(use: str) -> None:
+    plan = planned({"capacity": held("p5.48xlarge", "use1-az4", 4, use=use)})
+    chosen = best(plan)
+    assert [v.type.name for v in plan.order] == ["p5.48xlarge"]
+    assert (chosen.region, chosen.zones) == ("us-east-1", ("use1-az4",))
+    assert chosen.machine.nodes == 4
+    assert chosen.cost is not None
+    assert chosen.cost.machines == 4
+    others = [v for v in plan.verdicts if v.type.name != "p5.48xlarge"]
+    assert all("capacity" in rules_of(v) for v in others)
+
+
+def test_a_held_zone_that_no_list_names_is_believed_and_labelled() -> None:
+    assert "use1-az4" not in load().zones("aws", "g7e.2xlarge")["us-east-1"]
+    plan = planned({"capacity": held("g7e.2xlarge", "use1-az4")})
+    chosen = best(plan)
+    assert (chosen.availability, chosen.zones) == (UNCONFIRMED, ("use1-az4",))
+
+
+def test_a_reservation_smaller_than_the_nodes_is_a_reason() -> None:
+    with pytest.raises(InvalidInput, match="count"):
+        planned({"nodes": 4, "capacity": held("p5.48xlarge", "use1-az4", 2)})
+
+
+def test_capacities_are_tried_in_their_order_and_the_skipped_say_why() -> None:
+    fields = {"gpu": {"models": ["H200"]}, "clouds": ["gcp"]}
+    plan = planned({**fields, "capacity": ["on_demand", "spot"]})
+    assert plan.choice.use == "spot"
+    assert best(plan).type.name.startswith("a3-ultragpu-8g")
+    assert plan.skipped == (
+        "on_demand: nothing fits; a3-ultragpu-8g: sold as spot, reservation, flex_start",
+    )
+    first = planned({**fields, "capacity": ["spot", "on_demand"]})
+    assert (first.choice.use, first.skipped) == ("spot", ())
+
+
+def test_an_earlier_capacity_with_only_an_unconfirmed_fit_gives_way_to_a_confirmed_one() -> None:
+    fields = {"gpu": {"models": ["RTX-PRO-6000-SE"]}, "clouds": ["gcp"]}
+    capacity = [{"use": "spot", "instance_type": "g4-standard-48"}, "on_demand"]
+    plan = planned({**fields, "capacity": capacity, "gpu": {}})
+    assert plan.choice.use == "on_demand"
+    assert plan.skipped == ("spot: g4-standard-48 fits, but its availability is unconfirmed",)
+    only = planned({**fields, "capacity": ["spot", "on_demand"]})
+    assert only.choice.use == "spot"
+
+
+def test_when_no_capacity_fits_the_last_ones_ledger_is_shown() -> None:
+    plan = planned({"gpu": {"count": 64}, "capacity": ["spot", "on_demand"]})
+    assert plan.chosen is None
+    assert plan.choice.use == "on_demand"
+    assert len(plan.skipped) == 1
+
+
+# ---- clouds that are shown and never locked ------------------------------------------------
+
+
+def shown(verdicts: tuple[Verdict, ...]) -> list[str]:
+    return [v.type.cloud for v in verdicts]
+
+
+def test_clouds_that_are_plan_only_are_shown_and_never_first_while_others_fit() -> None:
+    plan = planned({"clouds": EVERYWHERE, "gpu": {"memory": "24GB"}})
+    clouds = shown(plan.order)
+    first_other = min(i for i, c in enumerate(clouds) if c not in DEPLOYABLE)
+    assert set(clouds[first_other:]) & set(DEPLOYABLE) == set()
+    assert set(clouds) >= {"aws", "gcp", "azure"}
+    azure = next(v for v in plan.order if v.type.cloud == "azure" and v.total is not None)
+    assert azure.plan_only
+    assert (azure.total or 0) < max(v.total or 0 for v in plan.order if v.type.cloud == "aws")
+
+
+def test_a_workload_for_a_plan_only_cloud_alone_is_planned_and_labelled() -> None:
+    plan = planned({"clouds": ["azure"]})
+    assert best(plan).plan_only
+    assert any(note.startswith("plan only") for note in notes(plan))
