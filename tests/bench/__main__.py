@@ -91,13 +91,9 @@ class Case:
         return f"| {self.what} | {self.reach} | {low} | {middle} | {high} | {self.unit} |"
 
 
-# Compiled files are written once and read afterwards, as after an ordinary install, also where the
-# environment forbids writing them; into a folder that goes away, not into the checkout.
-COMPILED = tempfile.TemporaryDirectory(prefix="bench-")
-ENVIRONMENT = {
-    **{name: value for name, value in os.environ.items() if not name.startswith("PYTHON")},
-    "PYTHONPYCACHEPREFIX": COMPILED.name,
-}
+# What the commands run in. `main` adds a folder for compiled files that goes away: they are written
+# once and read afterwards, as after an ordinary install, whatever the caller has set.
+ENVIRONMENT = {name: text for name, text in os.environ.items() if not name.startswith("PYTHON")}
 
 
 def run(command: Sequence[str], extra: MappingProxyType[str, str] = NO_EXTRA) -> str:
@@ -247,7 +243,8 @@ def main() -> None:
     print(f"Python {sys.version.split()[0]}, {os.cpu_count()} × {cpu[1] if cpu else 'CPU'}")
     print(f"{options.runs} runs each\n")
     print("| what | reach | min | median | max | unit |\n|---|---|---|---|---|---|")
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as compiled:
+        ENVIRONMENT["PYTHONPYCACHEPREFIX"] = compiled
         rows = write_peer_catalog(Path(folder))
         for case in cases(Path(folder), rows):
             if options.only in case.what:

@@ -80,6 +80,18 @@ def test_a_result_that_would_not_hold_together_is_not_written(
     assert not (tmp_path / "out").exists()
 
 
+def test_a_place_that_cannot_be_written_is_refused(
+    described: Mapping[str, dict[str, Any]], printed: Printed, tmp_path: Path
+) -> None:
+    taken = tmp_path / "taken"
+    taken.write_text("a file")
+    for out in (taken, taken / "below"):
+        with pytest.raises(InvalidInput, match="cannot be written"):
+            refresh([printed({"InstanceTypes": [described["g5.xlarge"]]})], out)
+    assert taken.read_text() == "a file"
+    assert not [path for path in tmp_path.iterdir() if path.is_dir()]
+
+
 def test_nothing_but_the_refresh_modules_and_the_command_line_imports_them(root: Path) -> None:
     importer = re.compile(r"^\s*(?:from|import) .*\brefresh", re.MULTILINE)
     for path in (root / "components" / "gputier").rglob("*.py"):

@@ -112,6 +112,26 @@ def test_a_new_machine_type_is_added_and_what_is_not_known_of_it_is_named(
     assert "interconnect" in one.unverified
 
 
+def test_the_size_of_a_new_machines_bundled_disks_is_known_only_where_it_is_one_size(
+    printed: Printed, tmp_path: Path
+) -> None:
+    listing = [
+        machine("g2-standard-64-lssd", "us-central1-a", L4, bundledLocalSsds={"partitionCount": 2}),
+        machine(
+            "a4x-highgpu-2g",
+            "us-central1-a",
+            ("nvidia-gb200", 2),
+            architecture="ARM64",
+            bundledLocalSsds={"partitionCount": 2},
+        ),
+    ]
+    refresh([printed(listing)], tmp_path / "out")
+    types = load(tmp_path / "out").types
+    assert types["gcp", "g2-standard-64-lssd"].local_nvme_gib == 750
+    assert types["gcp", "a4x-highgpu-2g"].local_nvme_count == 2
+    assert types["gcp", "a4x-highgpu-2g"].local_nvme_gib is None
+
+
 def test_unknown_accelerators_are_listed_and_never_crash(printed: Printed, tmp_path: Path) -> None:
     listing = [
         machine("a9-highgpu-8g", "us-central1-a", ("nvidia-r300", 8)),

@@ -42,7 +42,8 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
         monkeypatch.setenv("COLUMNS", str(columns))
         capsys.readouterr()
         code = main(arguments)
-        return Ran(int(code), *capsys.readouterr())
+        captured = capsys.readouterr()
+        return Ran(int(code), str(captured.out), str(captured.err))
 
     return call
 

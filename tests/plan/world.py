@@ -11,10 +11,11 @@ from typing import Any
 
 from gputier import catalog as facts
 from gputier.catalog import Catalog, Gpu, HostMachine, InstanceType, ItemPrice, Price, load
-from gputier.plan import RULES, Floor, Reason, Verdict, WorkloadPlan, plan_workload
+from gputier.plan import RULES, Floor, Reason, Verdict, WorkloadPlan, need_of, plan_workload
 from gputier.plan.machine import Machine
+from gputier.plan.market import market_of
 from gputier.plan.rules import Context
-from gputier.plan.select import Ask
+from gputier.plan.select import Ask, active_checks, verdict
 from gputier.plan.tiers import FloorValue
 from gputier.sizing import Sizing
 from gputier.workload import CapacityChoice, Discount, Workload
@@ -100,16 +101,27 @@ def ask_of(
     discounts: Sequence[Discount] = (),
     max_price_age_days: int | None = None,
 ) -> Ask:
-    """What selection is asked, with a memory of its own."""
-    plan = planned(workload, catalog=catalog, environment=environment, discounts=discounts)
+    """What selection is asked for the first way of buying, with a memory of its own."""
+    made = workload if isinstance(workload, Workload) else Workload(**workload)
+    known = catalog or load()
+    need = need_of("job", made, environment)
+    floors = dict(need.floors)
+    for rule in {"gpu_model", "gpu_exclude"} & set(floors):
+        models = tuple(m for name in floors[rule].names for m in known.match_gpus(name))
+        floors[rule] = replace(floors[rule], value=models)
     return Ask(
-        catalog or load(),
-        plan.need,
-        replace(plan.market, memo={}),
-        plan.choice,
+        known,
+        replace(need, floors=floors),
+        replace(market_of(known, made), memo={}),
+        made.capacity[0],
         tuple(discounts),
         max_price_age_days,
     )
+
+
+def judge(ask: Ask, type_: InstanceType) -> Verdict:
+    """One row's verdict alone."""
+    return verdict(ask, type_, active_checks(ask.need))
 
 
 def held(instance_type: str, zone: str, count: int = 1, **more: Any) -> CapacityChoice:

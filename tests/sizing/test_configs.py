@@ -305,3 +305,9 @@ def test_nonsense_in_optional_fields_is_not_given() -> None:
         "torch_dtype": 16,
     }
     assert read(raw).parameters == read(FAMILIES["llama-3.1-70b"]).parameters
+
+
+@pytest.mark.parametrize(("offset", "attention"), [(0, 2), (4, 1)])
+def test_a_hybrids_period_starts_at_its_offset(offset: int, attention: int) -> None:
+    raw = {**FAMILIES["jamba-v0.1"], "num_hidden_layers": 10, "attn_layer_offset": offset}
+    assert read(raw).cache_layers == attention

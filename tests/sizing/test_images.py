@@ -29,6 +29,7 @@ def test_sdxl_needs_its_largest_published_figure_at_one_image(sized: Sized, name
     assert found.parts[0].gib == pytest.approx(SDXL_WEIGHTS)
     assert found.parts[0].gib + activations(found) == pytest.approx(10.47)
     assert found.needed_gib == pytest.approx(11.47)
+    assert found.per_gpu_gib == pytest.approx(11.47 * 1.10)
     assert found.confidence == "good"
     assert found.warnings == ()
 
@@ -52,6 +53,19 @@ def test_beyond_the_largest_figure_activations_grow_with_the_pixels(sized: Sized
     assert found.confidence == "weak"
     assert any("beyond the largest published figure" in warning for warning in found.warnings)
     assert found.per_gpu_gib == pytest.approx(found.needed_gib * 1.25)
+
+
+def test_a_smaller_figure_for_more_pixels_does_not_lower_the_answer(
+    sized: Sized, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two sources with different pipelines: 12 GB for one image, 11 GB for four."""
+    held = figures.load()
+    one = next(f for f in held.figures if f.serves and f.model.endswith("xl-base-1.0"))
+    runs = [one._replace(batch=n, pixels=n * 1024.0**2, gb=gb) for n, gb in ((1, 12), (4, 11))]
+    runs = [run._replace(form=figures.SIXTEEN_BIT) for run in runs]
+    monkeypatch.setattr(figures, "load", lambda: held._replace(figures=tuple(runs)))
+    assert sized(name="sdxl").needed_gib == pytest.approx(13)
+    assert sized(name="sdxl", image={"batch": 4}).needed_gib == pytest.approx(13)
 
 
 def test_a_published_precision_has_its_own_figure(sized: Sized) -> None:
@@ -152,6 +166,8 @@ def test_an_unpublished_training_run_is_an_estimate_part_by_part(sized: Sized) -
     assert parts["weights"] == pytest.approx(SDXL_WEIGHTS)
     assert parts["adapters"] == pytest.approx(2_567_463_684 * 0.02 * 16 / GIB)
     assert parts["activations"] == pytest.approx(10.47 - SDXL_WEIGHTS)
+    kept = sized(name="sdxl", training={"method": "lora"})
+    assert activations(kept) == pytest.approx(4 * (10.47 - SDXL_WEIGHTS))
     full = sized(name="sdxl", training={"method": "full", "gradient_checkpointing": "full"})
     state = {part.name: part.gib for part in full.parts}
     assert state["optimizer"] == pytest.approx(2_567_463_684 * 12 / GIB)

@@ -106,6 +106,11 @@ def test_kept_free_wins_over_a_smaller_margin(sized: Sized) -> None:
     assert "30% of the card stays free" in part.formula
 
 
+def test_kept_free_wins_over_the_margin_of_a_training_job_too(sized: Sized) -> None:
+    found = sized(kept_free=0.3, **llama(method="lora"))  # 0.95 / 0.7 − 1 = 35.7 %, not 25 %
+    assert fraction(found) == pytest.approx(0.95 / 0.70 - 1)
+
+
 def test_sizings_own_margin_wins_over_a_smaller_kept_free(sized: Sized) -> None:
     found = sized(kept_free=0.1, **llama(method="lora"))  # 0.95 / 0.9 − 1 = 5.6 %
     part = margin(found)

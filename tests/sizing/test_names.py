@@ -42,7 +42,9 @@ def test_the_same_model_has_many_spellings(name: str) -> None:
     [
         ("mistralai/Mistral-7B-v0.3", "mistralai/Mistral-7B-Instruct-v0.3"),
         ("llama2-7b-chat", "meta-llama/Llama-2-7b-hf"),
+        ("meta-llama/Llama-2-7b-chat-hf", "meta-llama/Llama-2-7b-hf"),
         ("Qwen3-8B-Base", "Qwen/Qwen3-8B"),
+        ("falcon-7b-hf", "tiiuae/falcon-7b-instruct"),
         ("gemma-2-9b", "google/gemma-2-9b-it"),
         ("falcon-7b", "tiiuae/falcon-7b-instruct"),
         ("deepseek-r1", "deepseek-ai/DeepSeek-R1"),

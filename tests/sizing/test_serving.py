@@ -53,6 +53,15 @@ def test_a_gguf_file_quantises_its_embedding_and_keeps_its_output_at_six_bits(pa
     assert found * GIB == pytest.approx(4.66e9, rel=0.01)
 
 
+def test_a_gguf_file_with_tied_embeddings_keeps_them_at_six_bits(parts: Parts) -> None:
+    """Llama-3.2-1B: the published Q4_0 file has 0.77 GB."""
+    ends = 128_256 * 2048
+    expected = (1_235_814_400 - ends) * 18 / 32 + ends * 210 / 256
+    found = parts(name="llama-3.2-1b", precision="q4_0", context_tokens=1)["weights"]
+    assert found == pytest.approx(expected / GIB)
+    assert found * GIB == pytest.approx(0.77e9, rel=0.02)
+
+
 def test_only_the_experts_of_a_mxfp4_mixture_are_four_bit(parts: Parts) -> None:
     """gpt-oss-20b: the published checkpoint has 13.76 GB."""
     found = parts(name="gpt-oss-20b", context_tokens=1)["weights"]
@@ -99,6 +108,13 @@ def test_latent_attention_caches_the_latent(parts: Parts) -> None:
     # DeepSeek-V3: 61 layers × (512 + 64) values × 2 B = 70,272 B a token.
     found = parts(name="deepseek-v3", context_tokens=32_768)
     assert found["kv_cache"] == pytest.approx(61 * (512 + 64) * 2 * 32_768 / GIB)
+
+
+def test_the_latent_is_whole_on_each_gpu(sized: Sized) -> None:
+    """Every query head of a tensor-parallel group needs all of it."""
+    one, eight = (sized(gpus, name="deepseek-v3", context_tokens=8192) for gpus in (1, 8))
+    assert eight.parts[1].gib == pytest.approx(one.parts[1].gib)
+    assert eight.parts[0].gib == pytest.approx(one.parts[0].gib / 8)
 
 
 def test_hybrids_cache_their_attention_layers_and_a_fixed_state(parts: Parts) -> None:
@@ -194,3 +210,17 @@ def test_every_expert_of_a_mixture_is_resident(sized: Sized) -> None:
     by_count = sized(parameters="30.5B", active_parameters="3.3B", context_tokens=4096)
     assert by_count.parts[0].gib == pytest.approx(30.5e9 * 2 / GIB)
     assert "all experts resident" in by_count.parts[0].formula
+
+
+def test_a_speech_encoder_listens_to_thirty_seconds_unless_declared(parts: Parts) -> None:
+    # wav2vec2-large: hidden 1024, 16 heads of 64, FFN 4096 not gated; 50 frames a second.
+    layer = 2 * (6 * 1024 + 2 * 1024 + 2 * 1024 + 3 * 4096)
+    assert parts(name="wav2vec2-large")["activations"] == pytest.approx(layer * 1500 / GIB)
+    longer = parts(name="wav2vec2-large", context_tokens=3000)
+    assert longer["activations"] == pytest.approx(layer * 3000 / GIB)
+
+
+def test_embeddings_are_never_more_than_the_model(parts: Parts) -> None:
+    """A count so small that a typical vocabulary would outweigh it."""
+    found = parts(parameters="1M", precision="nf4", context_tokens=1)
+    assert found["weights"] == pytest.approx(1e6 * 2 / GIB)

@@ -86,6 +86,16 @@ def test_sharded_weights_are_gathered_two_blocks_at_a_time(parts: Parts) -> None
     assert parts(1, **llama(method="full"))["overhead"] == pytest.approx(1.0)
 
 
+def test_no_more_is_gathered_than_lies_elsewhere(parts: Parts) -> None:
+    """Of a two-layer model that two GPUs share, half is elsewhere, and not two blocks."""
+    shape = {"layers": 2, "hidden_size": 4096, "attention_heads": 32, "vocabulary_size": 100}
+    job = {"architecture": shape, "context_tokens": 64, "training": {"method": "full"}}
+    whole = parts(1, **job)["weights"]
+    two = parts(2, **job)
+    assert two["weights"] == pytest.approx(whole / 2)
+    assert two["overhead"] == pytest.approx(1.0 + whole / 2)
+
+
 @pytest.mark.parametrize(
     ("checkpointing", "bytes_per_token"),
     [
@@ -100,6 +110,19 @@ def test_activations_follow_checkpointing(
     assert LAYER == 169_984
     found = parts(**llama(method="lora", gradient_checkpointing=checkpointing, batch_per_gpu=2))
     assert found["activations"] == pytest.approx(bytes_per_token * 2 * 1024 / GIB)
+
+
+def test_one_layer_with_checkpointing_is_at_most_one_layer(parts: Parts) -> None:
+    shape = {"layers": 1, "hidden_size": 4096, "attention_heads": 32, "ffn_size": 64}
+    found = [
+        parts(
+            architecture=shape,
+            context_tokens=64,
+            training={"method": "full", "gradient_checkpointing": word},
+        )["activations"]
+        for word in ("none", "full")
+    ]
+    assert found[0] == found[1]
 
 
 def test_a_feed_forward_layer_without_a_gate_keeps_three_widths(parts: Parts) -> None:
@@ -202,6 +225,12 @@ def test_training_the_embeddings_under_lora_trains_them_whole(sized: Sized) -> N
     adapters = next(p for p in found.parts if p.name == "adapters").gib
     assert adapters == pytest.approx((32 * 8 * 8192 + ENDS) * 16 / GIB)
     assert any("train embeddings" in warning for warning in found.warnings)
+
+
+def test_the_output_layer_of_a_tied_model_is_its_embedding(parts: Parts) -> None:
+    job = {"method": "lora", "lora_rank": 8, "lora_targets": ["lm_head"]}
+    found = parts(name="llama-3.2-1b", context_tokens=64, training=job)
+    assert found["adapters"] == pytest.approx(128_256 * 2048 * 16 / GIB)
 
 
 def test_an_unknown_module_counts_as_the_widest_and_is_named(sized: Sized) -> None:

@@ -69,7 +69,8 @@ def refresh(files: Sequence[Path], out: Path) -> Report:
     """Read `files` and write or extend the overlay in `out`.
 
     Raises InvalidInput, and writes nothing, for a file that is of no known command, broken or cut
-    short, and when the catalogue with the new rows would not hold together.
+    short, when the catalogue with the new rows would not hold together, and when `out` cannot be
+    written.
     """
     if not files:
         known = "\n".join(f"  {command}" for command in refresh_io.COMMANDS.values())
@@ -87,7 +88,11 @@ def refresh(files: Sequence[Path], out: Path) -> Report:
         reasons += [f"{count} {why}" for why, count in sorted(harvest.ignored.items())]
         message = "the files hold nothing for a catalogue of NVIDIA GPU machines"
         raise InvalidInput(Problem("", message, "\n".join(reasons)))
-    result = _write(harvest, overlay, out)
+    try:
+        result = _write(harvest, overlay, out)
+    except OSError as problem:
+        message = f"cannot be written: {problem.strerror or problem}"
+        raise InvalidInput(Problem(str(out), message, "name another directory")) from None
     return Report(
         out=out,
         files=tuple((d.path, refresh_io.COMMANDS[d.kind], len(d.records)) for d in documents),

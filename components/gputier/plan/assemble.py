@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from gputier.catalog import Catalog, InstanceType
 from gputier.errors import InvalidInput, Problem, spelling_hint
@@ -22,7 +23,7 @@ from gputier.plan.select import Ask, select
 from gputier.plan.storage import plan_storage
 from gputier.plan.tiers import tiers
 from gputier.plan.verdict import Verdict
-from gputier.workload import CapacityChoice, Declaration, Discount, Workload
+from gputier.workload import Declaration, Discount, Workload
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ def plan_declaration(declaration: Declaration, catalog: Catalog) -> StackPlan:
         declaration.max_price_age_days,
     )
     problems = list(_problems(declaration, catalog))
-    picks: list[tuple[Ask, tuple[Verdict, ...], tuple[Verdict, ...], tuple[str, ...]]] = []
+    picks: list[_Pick] = []
     for name, workload in declaration.workloads.items():
         path = f"workloads.{name}"
         found = [*market_problems(catalog, workload, path), *_gpu_problems(catalog, workload, path)]
@@ -60,9 +61,7 @@ def plan_declaration(declaration: Declaration, catalog: Catalog) -> StackPlan:
             ]
     if problems:
         raise InvalidInput([_placed(p, declaration) for p in problems])
-    sharing = Counter(
-        (order[0].type.cloud, order[0].region) for _a, order, _v, _s in picks if order
-    )
+    sharing = Counter(place for pick in picks for place in _way_out_shared(pick))
     plans = [_finish(pick, sharing, stack) for pick in picks]
     return StackPlan(
         declaration.name,
@@ -121,53 +120,62 @@ def _gpu_problems(catalog: Catalog, workload: Workload, path: str) -> Iterator[P
                 yield Problem(f"{path}.gpu.{field}", message, hint)
 
 
-Pick = tuple[Ask, tuple[Verdict, ...], tuple[Verdict, ...], tuple[str, ...]]
+@dataclass(frozen=True)
+class _Try:
+    """One way of buying, judged: every row's verdict, and the rows that fit, best first."""
+
+    ask: Ask
+    verdicts: tuple[Verdict, ...]
+    order: tuple[Verdict, ...]
 
 
-def _pick(stack: _Stack, name: str, workload: Workload) -> Pick:
+@dataclass(frozen=True)
+class _Pick:
+    """The ways of buying in the order tried, and the one taken."""
+
+    tried: tuple[_Try, ...]
+    taken: _Try
+
+    @property
+    def skipped(self) -> tuple[str, ...]:
+        """Why each earlier way of buying was passed over."""
+        best = self.taken.order[0].type if self.taken.order else None
+        earlier = takewhile(lambda t: t is not self.taken, self.tried)
+        return tuple(_why_skipped(t, best) for t in earlier)
+
+
+def _pick(stack: _Stack, name: str, workload: Workload) -> _Pick:
     """The capacities in order: the first with a confirmed fit, else the first with any fit,
     else the last one's ledger."""
     need = _with_known_gpus(need_of(name, workload, stack.environment), stack.catalog)
     market = market_of(stack.catalog, workload)
-    tried: list[tuple[CapacityChoice, tuple[Verdict, ...], tuple[Verdict, ...]]] = []
-    fallback: Pick | None = None
-    last: Pick | None = None
+    tried: list[_Try] = []
     for choice in workload.capacity:
         ask = Ask(stack.catalog, need, market, choice, stack.discounts, stack.max_price_age_days)
         verdicts = select(ask)
         order = rank.ranked(need, stack.catalog, verdicts)
-        taken = order[0].type if order else None
-        last = (ask, order, verdicts, tuple(_why_skipped(*other, taken) for other in tried))
+        tried.append(_Try(ask, verdicts, order))
         if order and order[0].confirmed and not order[0].plan_only:
-            return last
-        if order and fallback is None:
-            fallback = last
-        tried.append((choice, order, verdicts))
-    if fallback is not None:
-        return fallback
-    if last is None:
-        raise AssertionError("a workload has at least one capacity")
-    return last
+            break
+    first = rank.first_choice(t.order for t in tried)
+    taken = next((t for t in tried if t.order and t.order[0] is first), tried[-1])
+    return _Pick(tuple(tried), taken)
 
 
-def _why_skipped(
-    choice: CapacityChoice,
-    order: tuple[Verdict, ...],
-    verdicts: tuple[Verdict, ...],
-    taken: InstanceType | None,
-) -> str:
+def _why_skipped(tried: _Try, taken: InstanceType | None) -> str:
     """Why an earlier way of buying was passed over for one that sells `taken`."""
+    use, order, verdicts = tried.ask.choice.use, tried.order, tried.verdicts
     if order:
         where = "plan only" if order[0].plan_only else "unconfirmed"
-        return f"{choice.use}: {order[0].type.name} fits, but its availability is {where}"
+        return f"{use}: {order[0].type.name} fits, but its availability is {where}"
     if taken is not None:
         why = "; ".join(r.has for v in verdicts if v.type == taken for r in v.reasons)
-        return f"{choice.use}: nothing fits; {taken.name}: {why}"
+        return f"{use}: nothing fits; {taken.name}: {why}"
     only = Counter(r.rule for v in verdicts if len(v.reasons) == 1 for r in v.reasons)
     if not only:
-        return f"{choice.use}: nothing fits"
+        return f"{use}: nothing fits"
     rule, count = only.most_common(1)[0]
-    return f"{choice.use}: nothing fits ({count} machines fail by {rule} alone)"
+    return f"{use}: nothing fits ({count} machines fail by {rule} alone)"
 
 
 def _with_known_gpus(need: Need, catalog: Catalog) -> Need:
@@ -181,11 +189,18 @@ def _with_known_gpus(need: Need, catalog: Catalog) -> Need:
     return replace(need, floors=floors)
 
 
-def _finish(pick: Pick, sharing: Counter[tuple[str, str]], stack: _Stack) -> WorkloadPlan:
-    ask, order, verdicts, skipped = pick
+def _way_out_shared(pick: _Pick) -> Iterator[tuple[str, str]]:
+    """The cloud and region whose NAT this workload shares, when it uses one of ours."""
+    network, order = pick.taken.ask.need.workload.network, pick.taken.order
+    if order and network.egress == "nat" and network.vpc is None:
+        yield order[0].type.cloud, order[0].region
+
+
+def _finish(pick: _Pick, sharing: Counter[tuple[str, str]], stack: _Stack) -> WorkloadPlan:
+    ask, order, verdicts = pick.taken.ask, pick.taken.order, pick.taken.verdicts
     best = order[0] if order else None
     hours, _basis = hours_of(ask.need.workload)
-    costs = explain.floor_costs(ask, verdicts, best, hours)
+    costs = explain.floor_costs([(t.ask, t.verdicts) for t in pick.tried], best, hours)
     chosen = None
     if best is not None:
         shared = max(1, sharing[best.type.cloud, best.region])
@@ -204,7 +219,7 @@ def _finish(pick: Pick, sharing: Counter[tuple[str, str]], stack: _Stack) -> Wor
         relaxations=() if order else explain.relaxations(verdicts),
         cheaper_unconfirmed=explain.cheaper_unconfirmed(order),
         other_way=explain.cheaper_as_spot(ask, best),
-        skipped=skipped,
+        skipped=pick.skipped,
     )
 
 

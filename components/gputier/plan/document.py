@@ -256,7 +256,11 @@ def _floor_cost(c: FloorCost) -> Json:
         "origin": c.origin,
         "usd_per_hour": money(c.usd_per_hour),
         "usd_per_month": money(c.usd_per_month),
-        "instead": {"cloud": c.instead.type.cloud, "instance_type": c.instead.type.name},
+        "instead": {
+            "cloud": c.instead.type.cloud,
+            "instance_type": c.instead.type.name,
+            "capacity": c.instead.use,
+        },
     }
 
 

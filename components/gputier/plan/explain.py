@@ -17,6 +17,8 @@ _LIFTS = {
 }
 #: Floors that decide what is attached or composed: every composed row may change with them.
 _COMPOSING = frozenset({"vcpu", "host_memory", "scratch", "disk_throughput"})
+#: Rules about the price and the place of what is composed or attached.
+_OF_COMPOSITION = frozenset({"price_ceiling", "price_age", "spot_saving", "availability"})
 #: Floors nobody drops to save money: they name the machine or cap it.
 _NOT_DROPPED = frozenset({"price_ceiling", "gpu_exclude"})
 
@@ -32,18 +34,20 @@ class FloorCost:
     instead: Verdict
 
 
-def floor_costs(
-    ask: Ask, verdicts: Sequence[Verdict], chosen: Verdict | None, hours: float
-) -> tuple[FloorCost, ...]:
+Tried = Sequence[tuple[Ask, Sequence[Verdict]]]
+
+
+def floor_costs(tried: Tried, chosen: Verdict | None, hours: float) -> tuple[FloorCost, ...]:
     """Every floor that binds, dearest first. Each figure is chosen minus a real selection
-    without that floor; only rows that the floor can change are judged again."""
+    without that floor; only rows that the floor can change are judged again. `tried` holds the
+    ways of buying in the order tried: without a floor an earlier one may fit."""
     if chosen is None or chosen.total is None:
         return ()
     found: list[FloorCost] = []
-    for rule, floor in ask.need.floors.items():
+    for rule, floor in tried[0][0].need.floors.items():
         if rule in _NOT_DROPPED:
             continue
-        instead = _without(ask, rule, verdicts, chosen)
+        instead = rank.first_choice(_without(ask, rule, verdicts) for ask, verdicts in tried)
         if instead is None or instead.total is None:
             continue
         saved = chosen.total - instead.total
@@ -52,29 +56,25 @@ def floor_costs(
     return tuple(sorted(found, key=lambda c: (-c.usd_per_hour, c.rule)))
 
 
-def _without(ask: Ask, rule: str, verdicts: Sequence[Verdict], chosen: Verdict) -> Verdict | None:
-    lifted = _LIFTS.get(rule, frozenset()) | {rule}
-    changed = [v for v in verdicts if _may_change(v, rule, lifted)]
-    if not changed:
-        return None
+def _without(ask: Ask, rule: str, verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:
+    """The accepted rows without one floor, best first."""
     relaxed = ask.without(rule)
     active: Active = active_checks(relaxed.need)
-    again = [verdict(relaxed, v.type, active) for v in changed]
-    kept = [v for v in verdicts if v.accepted and v not in changed]
-    order = rank.ranked(relaxed.need, ask.catalog, [*kept, *again])
-    return order[0] if order and order[0].confirmed == chosen.confirmed else None
+    now = [verdict(relaxed, v.type, active) if _may_change(ask, v, rule) else v for v in verdicts]
+    return rank.ranked(relaxed.need, ask.catalog, now)
 
 
-def _may_change(v: Verdict, rule: str, lifted: frozenset[str]) -> bool:
-    if v.reasons:
-        names = {r.rule for r in v.reasons}
-        if names <= lifted:
-            return True
-        composed = v.type.vcpu_range is not None
-        return composed and rule in _COMPOSING and names <= lifted | _COMPOSING
-    if rule not in _COMPOSING and rule not in _LIFTS:
-        return False
-    return v.type.vcpu_range is not None or v.machine.ssd_count > 0
+def _may_change(ask: Ask, v: Verdict, rule: str) -> bool:
+    if rule == "kept_free" and ask.need.spreads:
+        return True  # with more room on each card, fewer machines may do
+    composed = v.type.vcpu_range is not None or v.machine.ssd_count > 0
+    recomposed = composed and (rule in _COMPOSING or rule in _LIFTS)
+    if not v.reasons:
+        return recomposed
+    lifted = _LIFTS.get(rule, frozenset[str]()) | {rule}
+    if recomposed:
+        lifted |= _COMPOSING | _OF_COMPOSITION
+    return {r.rule for r in v.reasons} <= lifted
 
 
 def nearest_misses(verdicts: Sequence[Verdict], count: int = 3) -> tuple[Verdict, ...]:
@@ -114,7 +114,14 @@ def cheaper_as_spot(ask: Ask, chosen: Verdict | None) -> OtherWay | None:
     """The chosen row on spot, when that is known to be cheaper."""
     if chosen is None or chosen.total is None or chosen.use != "on_demand":
         return None
-    on_spot = replace(ask, choice=CapacityChoice(use="spot"))
+    pinned = ask.choice
+    spot = CapacityChoice(
+        use="spot",
+        instance_type=pinned.instance_type,
+        zone=pinned.zone,
+        max_usd_per_hour=pinned.max_usd_per_hour,
+    )
+    on_spot = replace(ask, choice=spot)
     found = verdict(on_spot, chosen.type, active_checks(ask.need))
     if not found.accepted or found.total is None or found.cost is None:
         return None

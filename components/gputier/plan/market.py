@@ -232,6 +232,8 @@ def capacity_reason(type_: InstanceType, choice: CapacityChoice, named: str) -> 
         return None
     has = "sold as " + ", ".join(sold) if sold else "not sold in any way we know"
     relax = f"capacity: {sold[0]}" if sold else "another type"
+    if sold and sold[0] in HELD:
+        relax = f"capacity: {{use: {sold[0]}, instance_type: {type_.name}, zone: …, count: …}}"
     return Reason("capacity", choice.use, has, relax)
 
 

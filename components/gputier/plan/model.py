@@ -82,11 +82,15 @@ class WorkloadPlan:
     @property
     def rests_on_borrowed_price(self) -> bool:
         """True when clouds were compared and a price of another region decided it."""
-        best = self.chosen.verdict.cost if self.chosen else None
-        clouds = {v.type.cloud for v in self.order}
-        if best is None or len(clouds) < 2:
+        if not self.order:
             return False
-        return best.borrowed or any(v.cost is not None and v.cost.borrowed for v in self.order[1:2])
+        best = self.order[0]
+        rivals: dict[str, Verdict] = {}
+        for v in self.order:
+            # What ranks lower whatever it costs decided nothing.
+            if (v.plan_only, v.confirmed) == (best.plan_only, best.confirmed):
+                rivals.setdefault(v.type.cloud, v)
+        return len(rivals) > 1 and any(v.cost and v.cost.borrowed for v in rivals.values())
 
     @property
     def rejected(self) -> tuple[Verdict, ...]:

@@ -73,9 +73,12 @@ def plan_network(
     ipv4 = None if each is None or each.usd is None else each.usd * addresses
     if addresses == 0:
         ipv4 = 0.0
+    elif each is not None:
+        borrowed = borrowed or each.borrowed
     nat, endpoints = costs
     if egress == "nat" and not adopted:
-        nat = None if nat is None else nat / sharing
+        if cloud == "aws":  # Google bills its gateway by the machines behind it
+            nat = None if nat is None else nat / sharing
         ipv4 = None if ipv4 is None else ipv4 / sharing
         if sharing > 1:
             notes = (*notes, f"NAT shared by {sharing} workloads of {region}")

@@ -70,6 +70,18 @@ def ranked(need: Need, catalog: Catalog, verdicts: Iterable[Verdict]) -> tuple[V
     return tuple(sorted(accepted, key=lambda v: _key(need, catalog, v)))
 
 
+def first_choice(orders: Iterable[tuple[Verdict, ...]]) -> Verdict | None:
+    """Of ways of buying in the order tried, the best machine of the first that has a confirmed
+    one which can be deployed; else of the first that has any."""
+    fallback: Verdict | None = None
+    for order in orders:
+        if order and order[0].confirmed and not order[0].plan_only:
+            return order[0]
+        if order and fallback is None:
+            fallback = order[0]
+    return fallback
+
+
 def _key(need: Need, catalog: Catalog, v: Verdict) -> tuple[object, ...]:
     total = v.total
     lead: tuple[float, ...] = (total or 0.0,)

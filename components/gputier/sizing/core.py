@@ -8,7 +8,7 @@ from gputier.sizing.known import FAIR, GOOD, MEASURED, Known, resolve
 from gputier.sizing.records import Part, Sizing, several
 from gputier.sizing.serving import Draft, serve
 from gputier.sizing.training import train
-from gputier.workload.ml import Model
+from gputier.workload.ml import Model, Training
 from gputier.workload.model import Workload
 
 SEAT_GIB = 8 * 0.91
@@ -37,7 +37,7 @@ def size(workload: Workload, *, gpus: int, kept_free: float = 0.0) -> Sizing | N
     if known is None:
         return _image(model, gpus, kept_free)
     if model.training is not None:
-        return _training(model, known, gpus, kept_free)
+        return _training(model, model.training, known, (gpus, kept_free))
     return _serving(model, known, gpus, kept_free)
 
 
@@ -86,9 +86,9 @@ def _serving(model: Model, known: Known, gpus: int, kept_free: float) -> Sizing:
     return Sizing(gpus, parts, limit, known.basis, known.confidence, warnings)
 
 
-def _training(model: Model, known: Known, gpus: int, kept_free: float) -> Sizing:
-    assert model.training is not None
-    draft, job = train(model, known, model.training, gpus)
+def _training(model: Model, training: Training, known: Known, asked: tuple[int, float]) -> Sizing:
+    gpus, kept_free = asked
+    draft, job = train(model, known, training, gpus)
     needed = sum(part.gib for part in draft.parts)
     own, weak = margins.training_margin(job, needed, known)
     limit = margins.TRAINING_LIMIT

@@ -73,6 +73,7 @@ class Figure(NamedTuple):
 
     @property
     def checkpointed(self) -> bool:
+        """Whether the training run says that it used gradient checkpointing."""
         return (
             "checkpointing" in (text := self.task + self.precision)
             and "checkpointing off" not in text
@@ -113,6 +114,7 @@ class Figures(NamedTuple):
         return self.pipelines[found[0]] if len(found) == 1 else None
 
     def of(self, pipeline: Pipeline) -> Sequence[Figure]:
+        """The figures that are published for a pipeline."""
         return [figure for figure in self.figures if figure.model == pipeline.name]
 
 

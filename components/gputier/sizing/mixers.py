@@ -40,10 +40,12 @@ class Heads(NamedTuple):
 
     @property
     def key_width(self) -> int:
+        """Width of all keys (and of all queries)."""
         return self.keys * self.key_size
 
     @property
     def value_width(self) -> int:
+        """Width of all values."""
         return self.values * self.value_size
 
 

@@ -35,6 +35,7 @@ class Matrix(NamedTuple):
 
     @property
     def parameters(self) -> float:
+        """Weights of all of them; biases are left out."""
         return float(self.inputs) * self.outputs * self.times
 
 
@@ -85,6 +86,7 @@ class Shape:
 
     @property
     def query_width(self) -> int:
+        """Width of all query heads."""
         return self.heads * self.head_size
 
     @property
@@ -99,9 +101,9 @@ class Shape:
 
     @property
     def embedding(self) -> float:
-        """Parameters of the input embedding; with the output layer never more than the model."""
+        """Parameters of the input embedding; never more than the model (a bare small count)."""
         table = float(self.vocabulary) * (self.embedding_width or self.hidden)
-        return min(table, self.parameters / (1 if self.tied else 2))
+        return min(table, self.parameters)
 
     @property
     def output(self) -> float:

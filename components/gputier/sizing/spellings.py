@@ -59,6 +59,7 @@ class Config:
         return self.first(*_SPELLINGS[thing])
 
     def first(self, *keys: str) -> int:
+        """The first of the keys with a positive number, in attn_config and ffn_config too; or 0."""
         places: list[Json] = [self.text]
         places += [cast("Json", self.text[k]) for k in _INNER if is_map(self.text.get(k))]
         for key in keys:
@@ -68,10 +69,12 @@ class Config:
         return 0
 
     def flag(self, key: str) -> bool | None:
+        """True or false as written, in the language model's part first; None when not written."""
         value = self.text.get(key, self.raw.get(key))
         return value if isinstance(value, bool) else None
 
     def words(self, key: str) -> list[str]:
+        """The words of a list, or the one word; [] when there is neither."""
         value: object = self.text.get(key)
         if isinstance(value, str):
             return [value]

@@ -49,6 +49,7 @@ class Table(NamedTuple):
     by_name: names.NameIndex
 
     def row(self, number: int) -> dict[str, str]:
+        """A row's cells by column."""
         return dict(zip(self.header, self.rows[number], strict=True))
 
     def all_names(self) -> list[str]:

@@ -65,6 +65,7 @@ class Job(NamedTuple):
 
     @property
     def weights_on_host(self) -> bool:
+        """Whether weights lie in host memory: only what is sharded by blocks can be offloaded."""
         return self.training.offload and self.stage == 3
 
 

@@ -15,7 +15,7 @@ from pydantic_core import PydanticCustomError
 from gputier import errors
 
 TYPE = "gputier"
-Place = Literal["value", "key"]
+Place = Literal["value", "key"] | tuple[int, int]
 
 
 def complaint(
@@ -25,13 +25,12 @@ def complaint(
     before: str = "",
     place: Place = "value",
     short: bool = False,
-    part: tuple[int, int] | None = None,
 ) -> PydanticCustomError:
     """The sentence `{before}{name of the field}{after}` and the way out.
 
-    `place` says where the caret goes, and `part` narrows it to (offset, length) within a text
-    value. `short` names the field loosely ("schedule of `tuner`"), for sentences in which it is not
-    the subject.
+    `place` says where the caret goes: to the value, to the key, or to a part of a text value, as
+    (offset, length). `short` names the field loosely ("schedule of `tuner`"), for sentences in
+    which it is not the subject.
     """
     context: dict[str, Any] = {
         "before": before,
@@ -39,7 +38,6 @@ def complaint(
         "hint": hint,
         "place": place,
         "short": short,
-        "part": part,
     }
     return PydanticCustomError(TYPE, "{before}{after}", context)
 

@@ -158,5 +158,5 @@ def _number(word: str, field: _Field, text: str) -> int:
 
 def _refuse(what: str, rule: str, word: str, text: str) -> NoReturn:
     raise complaint(
-        f": {rule}", before=f"{what} in ", short=True, part=(text.find(word), len(word))
+        f": {rule}", before=f"{what} in ", short=True, place=(text.find(word), len(word))
     )

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticCustomError
 
 from gputier.errors import Position, Problem
-from gputier.workload.complaints import TYPE, complaint, printable, shown
+from gputier.workload.complaints import TYPE, Place, complaint, printable, shown
 from gputier.workload.shapes import as_items, as_map
 
 Loc = tuple[str | int, ...]
@@ -123,20 +123,18 @@ def _problem(line: Mapping[str, Any], data: object, root: Root, places: Places |
         name = f"`{printable(join('', loc), 100)}`{root.of}" if loc else root.alone
     position = None
     if places:
-        position = places.key(path) if at_key else _part(places.at(path), context["part"], value)
+        position = places.key(path) if at_key else _part(places.at(path), context["place"], value)
     return Problem(path, f"{context['before']}{name}{context['after']}", context["hint"], position)
 
 
-def _part(
-    position: Position | None, part: tuple[int, int] | None, value: object
-) -> Position | None:
+def _part(position: Position | None, place: Place, value: object) -> Position | None:
     """The position of a part of a text value, where the text stands in one line as it is."""
-    if position is None or part is None or not isinstance(value, str):
+    if position is None or isinstance(place, str) or not isinstance(value, str):
         return position
     begin = position.source_line.find(value, position.column - 1)
     if begin < 0:
         return position
-    return replace(position, column=begin + part[0] + 1, length=max(1, part[1]))
+    return replace(position, column=begin + place[0] + 1, length=max(1, place[1]))
 
 
 def written(loc: Sequence[str | int], data: object) -> tuple[Loc, object]:

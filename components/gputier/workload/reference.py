@@ -9,47 +9,48 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import BeforeValidator
 from pydantic.fields import FieldInfo
 
-from gputier.workload import model
+from gputier.workload import cron, model, yaml12
 from gputier.workload.base import Spec
 from gputier.workload.shapes import as_items
 
-_HEAD = """# What a workload declares
-
-<!-- Made from the schema by `gputier.workload.reference.markdown`; edit the descriptions there. -->
-
-Workloads live in a stack's own config (`Pulumi.<stack>.yaml`, keys `gputier:workloads` and so on), in
-a file of their own with the same keys without `gputier:`, or in Python:
-`gputier.Workload(gpu={"memory": "24GB"})`. Anything a field does not say it takes is refused, all
+_HEAD = f"""
+Workloads live in a stack's own config (`Pulumi.<stack>.yaml`, keys `gputier:workloads` and so on),
+in a file of their own with the same keys without `gputier:`, or in Python:
+`gputier.Workload(gpu={{"memory": "24GB"}})`. Anything a field does not say it takes is refused, all
 mistakes of a file at once.
 
-- **Argument.** A command's argument with a path separator, ending in `.yaml`, `.yml` or `.json`, or `-`
-  (standard input) is a file; anything else is a stack. Without one, every stack is meant.
-- **YAML** is read as Pulumi reads it: `true` and `false` are the only booleans, `on`, `yes` and `no`
-  are text. JSON is YAML too. At most 1 MiB, 20,000 values and 64 levels; aliases and `<<` work.
+- **Argument.** A command's argument with a path separator, ending in `.yaml`, `.yml` or `.json`, or
+  `-` (standard input) is a file; anything else is a stack. Without one, every stack is meant.
+- **YAML** is read as Pulumi reads it: `true` and `false` are the only booleans; `on`, `yes` and
+  `no` are text. JSON is YAML too. At most {yaml12.MAX_BYTES >> 20} MiB, {yaml12.MAX_NODES:,} values
+  and {yaml12.MAX_DEPTH} levels; aliases and `<<` work.
 - **Units** are written where a bare number would be a guess: `24GB`, `64GiB`, `10Gbps`, `500MB/s`,
   `7B`. A card's memory is the class it is sold in, so there GB and GiB mean the same.
 - **Nothing** (`gpu:` with nothing behind it, or `null`) declares nothing.
 - **One or several**: where a list is taken, one entry may stand alone.
-- **Encrypted values** are refused below `gputier:` keys; other projects' keys are left alone. What ESC
-  environments or `Pulumi.yaml` set for a stack is not read, and a warning says so;
+- **Encrypted values** are refused below `gputier:` keys; other projects' keys are left alone. What
+  ESC environments or `Pulumi.yaml` set for a stack is not read, and a warning says so;
   `pulumi config --json --open | gputier plan --config -` has all of it.
 
 ## Top-level keys
 
 | key | takes | default | meaning |
 |---|---|---|---|
-| `workloads` | map from name to workload | needed | The workloads. A name is 1 to 40 lower-case letters, digits and dashes, begins with a letter and does not end in a dash: it becomes part of names in the cloud. |
-| `environment` | a word such as dev, staging or prod | `prod` or `production` when the stack is called so, else `dev` | prod and production refuse what is only good for trying out. |
+| `workloads` | map from name to workload | needed | The workloads. A name is 1 to 40 lower-case \
+letters, digits and dashes, begins with a letter and does not end in a dash: it becomes part of \
+names in the cloud. |
+| `environment` | a word such as dev, staging or prod | `prod` or `production` when the stack is \
+called so, else `dev` | prod and production refuse what is only good for trying out. |
 | `defaults` | [defaults](#defaults) | none | What each workload takes where it is silent itself. |
-| `discounts` | list of [discounts](#discount) | none | Reductions of the on-demand price. |
+| `discounts` | list: [discount](#discount) | none | Reductions of the on-demand price. |
 | `max_price_age_days` | days, 1 to 3,650 | none | Refuse to plan with prices older than this. |
-"""  # noqa: E501 a table's row is one line
+"""
 
-_SCHEDULE = """
+_SCHEDULE = f"""
 Five fields: minute, hour, day of the month, month, weekday; numbers, names (`jan`, `mon`), lists,
 ranges, steps and `*`; 0 and 7 are Sunday. As in cron(8), a day matches when either day field does,
-unless one of them begins with `*`. A start may come at most 24 times a day and never on the minute
-of its stop.
+unless one of them begins with `*`. A start may come at most {cron.MOST_STARTS_A_DAY} times a day
+and never on the minute of its stop.
 
 Hours a month are counted over a fixed calendar, 2025-01-01 to 2028-12-31 (48 months): machines run
 from a start to the next stop, and with several entries whenever one of them says so. They are hours

@@ -36,8 +36,12 @@ def explain(broken: Broken) -> Said:
     """A message and hint for a syntax error."""
     character = broken.line[broken.column : broken.column + 1]
     indent = broken.line[: len(broken.line) - len(broken.line.lstrip())]
-    if character == "\t" or "\t" in indent or "tab character" in broken.problem:
+    if "nesting depth" in broken.problem:  # libyaml's own limit, met before ours
+        return Said("this is nested more than 64 levels deep")
+    if "\t" in indent or "tab character" in broken.problem:
         return Said("a tab indents this line; YAML takes only spaces", "replace each tab by spaces")
+    if character == "\t":
+        return Said("a tab stands where YAML takes only spaces", "replace each tab by spaces")
     if "quoted scalar" in broken.context:
         return _in_quotes(broken)
     for what, (opener, noun) in _OPENERS.items():

@@ -2,7 +2,7 @@
 
 Built on PyYAML's *events*: its own loaders follow YAML 1.1 (`on` is true there), forget where
 things stood, and let duplicate keys pass. libyaml's parser is used when PyYAML has it, else the one
-in Python; both give the same answers.
+in Python; they give the same answers, but the second refuses more tabs.
 
 A file cannot make the program hang, crash or swell: size, nodes, depth and alias expansion are
 limited, and what is wrong ends as `errors.InvalidInput` with file, line and column. Faults that
@@ -118,7 +118,7 @@ def _refuse_character(before: str, rest: str, name: str, what: str) -> NoReturn:
 
 def _json_as_yaml(text: str) -> str:
     """JSON's two liberties that YAML lacks, taken out of text that is JSON: tabs and 😀."""
-    if text.lstrip()[:1] not in ("{", "[") or not ("\t" in text or _SURROGATES.search(text)):
+    if text.lstrip()[:1] not in ("{", "[", '"') or not ("\t" in text or _SURROGATES.search(text)):
         return text
     try:
         json.loads(text)
