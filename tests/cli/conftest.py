@@ -7,29 +7,37 @@ packaged data instead.
 
 from __future__ import annotations
 
+import csv
 import datetime
+import sys
 from pathlib import Path
 
 import pytest
-from tests.cli.world import DEV, PROD, SMALL, Ran, Run
+from tests.cli.world import DEV, PROD, SMALL, Ran, Run, small_tables
 
-import gputier.catalog
-from gputier.catalog import Catalog
-from gputier.catalog.load import load as load_packaged
+from gputier.catalog import Catalog, tables
 from gputier.cli import inputs
 from gputier.cli.__main__ import main
 
 TODAY = datetime.date(2026, 9, 1)
 
 
+@pytest.fixture(scope="session")
+def small_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The small catalogue as files, for overlays to be laid over."""
+    folder = tmp_path_factory.mktemp("catalog")
+    for name, table in small_tables().items():
+        with (folder / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows([list(table.columns), *table.rows])
+    return folder
+
+
 @pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> Catalog:
+def small(monkeypatch: pytest.MonkeyPatch, small_data: Path) -> Catalog:
     """The command line reads the small catalogue, and the clock stands still."""
-
-    def load(overlay: Path | None = None) -> Catalog:
-        return load_packaged(overlay) if overlay else SMALL
-
-    monkeypatch.setattr(gputier.catalog, "load", load)
+    monkeypatch.setattr(tables, "DATA", small_data)
+    # The module, which the package's function of the same name hides.
+    monkeypatch.setattr(sys.modules["gputier.catalog.load"], "_packaged", [SMALL])
     monkeypatch.setattr(inputs, "today", lambda: TODAY)
     return SMALL
 

@@ -24,8 +24,8 @@ def cheaper(project: Path) -> str:
     overlay = project / "cheaper"
     overlay.mkdir()
     (overlay / "prices.csv").write_text(
-        "provider,region,instance_type,purchase,usd_per_hour,currency,as_of,source\n"
-        "aws,us-east-1,g6e.2xlarge,on_demand,0.2,USD,2026-09-01,mine\n",
+        "provider,region,zone,instance_type,purchase,usd_per_hour,currency,as_of,source\n"
+        "aws,us-east-1,,g6e.4xlarge,on_demand,0.2,USD,2026-09-01,mine\n",
         encoding="utf-8",
     )
     return str(overlay)
@@ -34,7 +34,7 @@ def cheaper(project: Path) -> str:
 def test_the_lock_is_written_beside_the_stack(run: Run, project: Path, small: Catalog) -> None:
     ran = run("lock", "prod")
     assert ran.code == 0
-    assert ran.out.startswith(f"{LOCK}: written, 3 workloads, 3 changed, +$224")
+    assert ran.out.startswith(f"{LOCK}: written, 3 workloads, 3 changed, +$223.98/h")
     assert "\n  chat: new, g6.2xlarge in us-east-1, $0.98/h\n" in ran.out
     assert LOCK.read_text(encoding="utf-8").startswith("# gputier lock 1")
 
@@ -87,7 +87,7 @@ def test_a_newer_catalogue_changes_no_locked_machine_until_it_is_asked_to(
     assert run("lock", "prod", *overlay).out == f"{LOCK}: up to date, 3 workloads\n"
     ran = run("lock", "prod", "--upgrade", "chat", *overlay)
     assert ran.code == 0
-    assert "chat: g6.2xlarge in us-east-1 → g6e.2xlarge in us-east-1, −$0.78/h" in ran.out
+    assert "chat: g6.2xlarge in us-east-1 → g6e.4xlarge in us-east-1, −$0.78/h" in ran.out
     assert "tuner" not in ran.out
     ran = run("lock", "prod", "--upgrade", *overlay)
     assert "tuner" in ran.out
@@ -99,7 +99,7 @@ def test_watch_finds_a_saving_and_changes_nothing(run: Run, project: Path, small
     overlay = ("--catalog", cheaper(project))
     ran = run("lock", "prod", "--watch", "10%", *overlay)
     assert ran.code == 4
-    assert "chat: g6e.2xlarge in us-east-1 is 80 % cheaper: $0.20/h instead of $0.98/h" in ran.out
+    assert "chat: g6e.4xlarge in us-east-1 is 80 % cheaper: $0.20/h instead of $0.98/h" in ran.out
     assert "to take it: gputier lock prod --upgrade chat" in ran.out
     assert run("lock", "prod", "--watch", "99", *overlay).code == 0
     assert run("lock", "prod", "--watch", "10").code == 0
@@ -153,7 +153,7 @@ def test_json_says_what_was_written_and_what_is_stale(
     checked = json.loads(ran.out)
     assert (ran.code, checked["ok"]) == (4, False)
     assert checked["problems"][0]["workload"] == "chat"
-    assert checked["problems"][0]["line"] == 7
+    assert checked["problems"][0]["line"] == 5
 
 
 def test_json_of_a_missing_lock_is_json_too(run: Run, project: Path, small: Catalog) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.cli.world import Run, too_wide
+from tests.cli.world import RICH, Run, too_wide
 
 from gputier.catalog import Catalog
 
@@ -15,6 +15,7 @@ Golden = Callable[[str, str], None]
 PLANS = {
     "plan-prod": ("plan", "prod"),
     "plan-all": ("plan",),
+    "plan-rich": ("plan", "rich.yaml"),
     "plan-explain": ("plan", "prod", "--explain"),
     "why-not": ("plan", "prod", "--why-not", "g6e.xlarge"),
     "size-prod": ("size", "prod"),
@@ -37,6 +38,7 @@ PLANS = {
 def test_a_screen_is_as_it_was_and_fits_the_terminal(
     name: str, columns: int, run: Run, golden: Golden, project: Path, small: Catalog
 ) -> None:
+    (project / "rich.yaml").write_text(RICH, encoding="utf-8")
     ran = run(*PLANS[name], columns=columns)
     assert not too_wide(ran.out, columns)
     assert ran.out == "\n".join(line.rstrip() for line in ran.out.split("\n"))

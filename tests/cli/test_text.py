@@ -123,7 +123,7 @@ def test_lists_and_counts_read_as_sentences() -> None:
 
 @pytest.mark.parametrize(
     ("value", "shown"),
-    [(0.0, "$0.00"), (45.1, "$45.10"), (99.994, "$99.99"), (99.996, "$100"), (22698.4, "$22,698"),
+    [(0.0, "$0"), (45.1, "$45.10"), (99.994, "$99.99"), (99.996, "$100"), (22698.4, "$22,698"),
      (-3.5, "−$3.50")],
 )  # fmt: skip
 def test_money_shows_cents_only_where_they_matter(value: float, shown: str) -> None:

@@ -25,9 +25,9 @@ class Ran(NamedTuple):
 Run = Callable[..., Ran]
 
 
-def small_catalog() -> Catalog:
+def small_tables() -> dict[str, Table]:
     """The packaged tables' columns with the rows of tests/cli/catalog."""
-    tables: dict[str, tuple[Table, ...]] = {}
+    tables: dict[str, Table] = {}
     for name in KEYS:
         with (DATA / f"{name}.csv").open(encoding="utf-8") as file:
             columns = parse(name, file.readline()).columns
@@ -38,11 +38,11 @@ def small_catalog() -> Catalog:
             assert set(table.columns) <= set(columns), f"{own} has columns the catalogue lost"
             places = [table.columns.get(column) for column in columns]
             rows = [["" if p is None else row[p] for p in places] for row in table.rows]
-        tables[name] = (Table(str(own), columns, rows),)
-    return Catalog(Source(ID, tables))
+        tables[name] = Table(str(own), columns, rows)
+    return tables
 
 
-SMALL = small_catalog()
+SMALL = Catalog(Source(ID, {name: (table,) for name, table in small_tables().items()}))
 
 
 PROD = """\
@@ -87,6 +87,35 @@ config:
       purpose: hpc
       clouds: [aws, azure, gcp]
       regions: {aws: [us-east-1]}
+"""
+
+RICH = """\
+environment: prod
+discounts: [{cloud: aws, families: [g6], percent: 27, reason: a savings plan}]
+workloads:
+  chat:
+    tier: entry
+    purpose: inference
+    model: {name: llama-3.1-8b, precision: fp8, context_tokens: 8192}
+    gpu: {memory: 16GB}
+    disk: {data: 500GB, persist: true, scratch: 100GB}
+    network: {egress: endpoints}
+    clouds: [aws]
+    scale: {min: 0, max: 3}
+    budget: {usd_per_month: 100, alerts: [50, 100], action: scale-to-zero}
+    schedule: [{start: "0 8 * * mon-fri", stop: "0 18 * * mon-fri", timezone: Europe/Berlin}]
+    capacity: [{use: spot, max_usd_per_hour: 0.01}, on_demand]
+  desk: {purpose: vdi, model: {seats: 2}, clouds: [gcp]}
+  image: {model: {name: stable-diffusion-xl, image: {resolution: 1024x1024, batch: 2}}}
+  fast: {gpu: {count: 2}, prefer: speed, clouds: [aws], max_usd_per_hour: 30}
+  own: {model: {measured_gib: 18.5}, clouds: [aws], hours_per_month: 200}
+  held:
+    capacity: {use: reservation, instance_type: p5.48xlarge, zone: use1-az4, count: 2}
+    nodes: 2
+    gpu: {nvlink: true}
+  block:
+    capacity: {use: capacity_block, instance_type: p5.48xlarge, zone: use1-az4, count: 1}
+  azure: {gpu: {memory: 16GB}, clouds: [azure]}
 """
 
 

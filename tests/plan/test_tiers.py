@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from tests.plan.designed import DESIGNED, Figure
 from tests.plan.world import machine, planned
 
 from gputier.catalog import load
@@ -34,51 +35,6 @@ ONLY_LEANINGS = {"host_pcie", "sockets"}
 NOT_SOLD = {
     ("high-end", purpose, cloud): "nvlink"
     for purpose, cloud in product(("rendering", "vdi"), DEPLOYABLE)
-}
-
-# The floors of the design, once more and by hand: (value, per, at least, at most).
-Figure = tuple[object, str, float | None, float | None]
-DESIGNED: dict[str, dict[str, Figure]] = {
-    "entry": {
-        "gpu_memory": (8, "", None, None),
-        "vcpu": (0.5, "needed", 4, None),
-        "host_memory": (4, "needed", None, 32),
-    },
-    "mid": {
-        "gpu_memory": (24, "", None, None),
-        "vcpu": (0.5, "needed", 8, None),
-        "host_memory": (2, "needed", None, None),
-        "network": (10, "", None, None),
-        "disk_throughput": (500, "", None, None),
-    },
-    "high-end": {
-        "gpu_memory": (80, "", None, None),
-        "gpu_count": (2, "", None, None),
-        "vcpu": (12, "gpu", None, None),
-        "host_memory": (1, "installed", None, None),
-        "ecc": (True, "", None, None),
-        "nvlink": (600, "", None, None),
-        "network": (100, "", None, None),
-        "fabric": ("rdma", "", None, None),
-        "scratch": (1, "", None, None),
-        "disk_throughput": (1000, "", None, None),
-        "placement": ("cluster", "", None, None),
-    },
-    "development": {},
-    "inference": {"int8": (True, "", None, None)},
-    "fine-tuning": {},
-    "training": {},
-    "rendering": {
-        "gpu_memory": (48, "", None, None),
-        "graphics": (("opengl", "vulkan"), "", None, None),
-    },
-    "hpc": {"gpu_memory": (32, "", None, None), "fp64": (0.45, "", None, None)},
-    "vdi": {
-        "gpu_memory": (8, "", None, None),
-        "video_encode": (True, "", None, None),
-        "graphics": (("opengl", "vulkan"), "", None, None),
-        "vgpu": (True, "", None, None),
-    },
 }
 
 

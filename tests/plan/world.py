@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +19,7 @@ from gputier.plan.rules import Context
 from gputier.plan.select import Ask, active_checks, verdict
 from gputier.plan.tiers import FloorValue
 from gputier.sizing import Sizing
-from gputier.workload import CapacityChoice, Discount, Workload
+from gputier.workload import CapacityChoice, Declaration, Discount, Workload, read_text
 
 DEPLOYED = ("aws", "gcp")
 DATA = Path(facts.__file__).parent / "data" / "prices.csv"
@@ -91,6 +92,11 @@ def of(plan: WorkloadPlan, cloud: str, name: str) -> Verdict:
 
 def rules_of(verdict: Verdict) -> list[str]:
     return [reason.rule for reason in verdict.reasons]
+
+
+def declared(workloads: Mapping[str, Any], name: str = "dev", **keys: Any) -> Declaration:
+    """A declaration as a file `NAME.yaml` would make it; JSON is YAML too."""
+    return read_text(json.dumps({"workloads": workloads, **keys}), f"{name}.yaml")
 
 
 def ask_of(

@@ -147,6 +147,36 @@ FAMILIES: dict[str, dict[str, Any]] = {
         "tie_word_embeddings": False, "max_position_embeddings": 8192,
         "hybrid_override_pattern": "M-" * 54 + "*" * 10,
     },
+    "kimi-linear-48b-a3b": {
+        "model_type": "kimi_linear", "hidden_size": 2304, "intermediate_size": 9216,
+        "moe_intermediate_size": 1024, "num_attention_heads": 32, "num_hidden_layers": 27,
+        "num_key_value_heads": 32, "num_experts": 256, "num_experts_per_token": 8,
+        "num_shared_experts": 1, "first_k_dense_replace": 1, "moe_layer_freq": 1,
+        "kv_lora_rank": 512, "q_lora_rank": None, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64,
+        "v_head_dim": 128, "vocab_size": 163_840, "tie_word_embeddings": False,
+        "max_position_embeddings": 1_048_576,
+        "linear_attn_config": {
+            "full_attn_layers": [4, 8, 12, 16, 20, 24, 27],
+            "kda_layers": [n for n in range(1, 27) if n % 4],
+            "head_dim": 128, "num_heads": 32, "short_conv_kernel_size": 4,
+        },
+    },
+    "minimax-text-01": {
+        "model_type": "minimax_text_01", "hidden_size": 6144, "intermediate_size": 9216,
+        "num_attention_heads": 64, "num_hidden_layers": 80, "num_key_value_heads": 8,
+        "head_dim": 128, "num_local_experts": 32, "num_experts_per_tok": 2,
+        "attn_type_list": [0, 0, 0, 0, 0, 0, 0, 1] * 10, "vocab_size": 200_064,
+        "max_position_embeddings": 10_240_000, "tie_word_embeddings": False,
+    },
+    "nemotron-3-nano:30b": {
+        "model_type": "nemotron_h", "hidden_size": 2688, "head_dim": 128, "intermediate_size": 1856,
+        "moe_intermediate_size": 1856, "moe_shared_expert_intermediate_size": 3712,
+        "n_routed_experts": 128, "n_shared_experts": 1, "num_experts_per_tok": 6,
+        "num_attention_heads": 32, "num_key_value_heads": 2, "mamba_head_dim": 64,
+        "mamba_num_heads": 64, "n_groups": 8, "ssm_state_size": 128, "conv_kernel": 4,
+        "layers_block_type": ["mamba"] * 23 + ["moe"] * 23 + ["attention"] * 6,
+        "vocab_size": 131_072, "max_position_embeddings": 262_144, "tie_word_embeddings": False,
+    },
     "falcon-mamba:7b": {
         "model_type": "falcon_mamba", "hidden_size": 4096, "intermediate_size": 8192,
         "num_hidden_layers": 64, "state_size": 16, "conv_kernel": 4, "time_step_rank": 256,
@@ -311,3 +341,20 @@ def test_nonsense_in_optional_fields_is_not_given() -> None:
 def test_a_hybrids_period_starts_at_its_offset(offset: int, attention: int) -> None:
     raw = {**FAMILIES["jamba-v0.1"], "num_hidden_layers": 10, "attn_layer_offset": offset}
     assert read(raw).cache_layers == attention
+
+
+def test_a_list_says_which_layers_have_experts() -> None:
+    raw = {**FAMILIES["mixtral-8x7b"], "moe_layer_freq": [0, 0] + [1] * 30}
+    shape = read(raw)
+    assert (shape.dense_layers, shape.moe_layers) == (2, 30)
+
+
+def test_a_language_model_may_be_two_levels_down() -> None:
+    inner = {"text_config": FAMILIES["llama-3.1-70b"], "model_type": "omni_thinker"}
+    raw = {"model_type": "omni", "thinker_config": inner}
+    assert read(raw).parameters == read(FAMILIES["llama-3.1-70b"]).parameters
+
+
+def test_an_unknown_method_of_quantisation_gives_no_precision() -> None:
+    raw = {**FAMILIES["gpt2"], "quantization_config": {"quant_method": "hqq", "bits": 3}}
+    assert configs.from_config(raw).precision is None

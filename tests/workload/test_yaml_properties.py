@@ -38,7 +38,8 @@ WORDS = st.sampled_from(
 PLAIN_TEXT = st.text(
     st.characters(
         exclude_categories=("Cs", "Cc", "Zl", "Zp"), exclude_characters="\ufeff\ufffe\uffff"
-    )
+    ),
+    max_size=60,  # a YAML key has at most 1024 characters, escapes included
 ).filter(lambda text: text != "<<")
 JSON: st.SearchStrategy[Any] = st.recursive(
     st.none()
@@ -58,14 +59,20 @@ NESTED: st.SearchStrategy[Any] = st.recursive(
     ),
     max_leaves=25,
 )
+
+
+def line(parts: tuple[int, str, str, str]) -> str:
+    indent, key, colon, value = parts
+    return f"{' ' * indent}{key}{colon}{value}"
+
+
 LINES = st.lists(
-    st.builds(
-        lambda indent, key, colon, value: f"{' ' * indent}{key}{colon}{value}",
+    st.tuples(
         st.integers(0, 8),
         FIELDS | st.text(max_size=5),
         st.sampled_from([": ", ":", " ", "- ", "\t"]),
         WORDS | FIELDS | st.text(max_size=10),
-    ),
+    ).map(line),
     max_size=12,
 ).map("\n".join)
 

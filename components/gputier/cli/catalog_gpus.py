@@ -162,6 +162,10 @@ def _facts(gpu: Gpu) -> Iterator[tuple[str, Sequence[str]]]:
             "consumer card" if gpu.consumer else "",
         ),
     )
+    yield from _abilities(gpu)
+
+
+def _abilities(gpu: Gpu) -> Iterator[tuple[str, Sequence[str]]]:
     speed = gpu.nvlink_gb_s_per_gpu
     yield "NVLink", (words.UNKNOWN if speed is None else (f"{speed:g} GB/s" if speed else "none"),)
     yield (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import click
 
@@ -48,7 +48,7 @@ def show(name: str, as_json: bool, catalog_directory: str | None) -> int:
         else:
             console.out("\n".join(gpu_lines(catalog, gpu, console.width())))
         return ExitCode.OK
-    rows = rows or (find(catalog, name),)
+    rows = rows or (find(catalog, name, catalog.gpus),)
     if as_json:
         for row in rows:
             console.out(json_text(document(catalog, row)))
@@ -58,8 +58,8 @@ def show(name: str, as_json: bool, catalog_directory: str | None) -> int:
     return ExitCode.OK
 
 
-def find(catalog: Catalog, name: str) -> InstanceType:
-    """The type of that name. Raises InvalidInput with the nearest names."""
+def find(catalog: Catalog, name: str, also: Collection[str] = ()) -> InstanceType:
+    """The type of that name. Raises InvalidInput with the nearest names, `also` among them."""
     found = catalog.find_type(name)
     if found:
         return found[0]
@@ -72,7 +72,9 @@ def find(catalog: Catalog, name: str) -> InstanceType:
         Problem(
             "",
             f"`{name}` is not an instance type in the catalogue",
-            spelling_hint(name, names | set(catalog.gpus), otherwise=otherwise),
+            otherwise
+            if models and not also
+            else spelling_hint(name, names.union(also), otherwise=otherwise),
         )
     )
 

@@ -18,7 +18,9 @@ def per_month(value: float | None) -> str:
 
 
 def amount(value: float) -> str:
-    """`$966`, `$45.10`: cents below $100, where they still say something."""
+    """`$966`, `$45.10`, `$0`: cents below $100, where they still say something."""
+    if value == 0:
+        return "$0"
     sign = "−" if value < 0 else ""
     value = abs(value)
     return f"{sign}${value:,.0f}" if value >= 99.995 else f"{sign}${value:,.2f}"

@@ -54,7 +54,6 @@ complete_types = completes(_types)
 complete_gpus = completes(_gpus)
 
 
-def stack_argument(required: bool = False) -> Decorator:
-    return click.argument(
-        "target", metavar="STACK|FILE", required=required, shell_complete=complete_stacks
-    )
+stack_argument: Decorator = click.argument(
+    "target", metavar="[STACK|FILE]", required=False, shell_complete=complete_stacks
+)

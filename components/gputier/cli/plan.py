@@ -37,7 +37,7 @@ class PlanArguments:
         ("pulumi config --json | gputier plan --config -", "what Pulumi itself reads"),
     ),
 )
-@stack_argument()
+@stack_argument
 @click.option(
     "--config",
     metavar="FILE",

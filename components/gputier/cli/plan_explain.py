@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from gputier.cli import plan_words as words
 from gputier.cli.money import per_hour
-from gputier.cli.plan_lines import floor_of
+from gputier.cli.plan_lines import floor_of, instead
 from gputier.cli.plan_text import SIDE_BY_SIDE, Screen, plan_blocks, reasons_below
 from gputier.cli.text import Column, flow, plural, table
 from gputier.plan import StackPlan, Verdict, WorkloadPlan, title
@@ -41,8 +41,7 @@ def _floors(w: WorkloadPlan, screen: Screen) -> list[str]:
     lines = ["", f"  {plural(len(rows), 'floor')}"]
     lines += table(_FLOOR_COLUMNS, rows, screen.width, "    ") if rows else []
     costs = [
-        f"without {floor_of(w, c.rule)}: {words.machine_name(c.instead)},"
-        f" {per_hour(c.usd_per_hour)} less"
+        f"without {floor_of(w, c.rule)}: {instead(w, c.instead)}, {per_hour(c.usd_per_hour)} less"
         for c in w.floor_costs
     ]
     return lines + [f"    {text}" for text in costs]

@@ -51,6 +51,12 @@ def floor_of(w: WorkloadPlan, rule: str) -> str:
     return floor_text(replace(floor, value=own) if own else floor)
 
 
+def instead(w: WorkloadPlan, v: Verdict) -> str:
+    """Another machine, with how it is bought where that differs from the choice."""
+    chosen = w.chosen.verdict.use if w.chosen else v.use
+    return words.machine_name(v) + ("" if v.use == chosen else f" {words.USES[v.use]}")
+
+
 def hours(c: Chosen) -> Iterator[str]:
     s = c.scaling
     if s.hours_basis == "always on":

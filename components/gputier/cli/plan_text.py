@@ -210,7 +210,7 @@ def _floor_costs(w: WorkloadPlan, screen: Screen) -> list[str]:
             f"({cost.origin})",
             per_hour(cost.usd_per_hour),
             f"{amount(cost.usd_per_month)}/month",
-            f"else {words.machine_name(cost.instead)}",
+            f"else {lines_of.instead(w, cost.instead)}",
         ]
         for cost in w.floor_costs[:MOST_FLOORS]
     ]

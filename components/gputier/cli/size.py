@@ -15,7 +15,7 @@ from gputier.cli.options import catalog_option, json_option, stack_argument
         ("gputier size tuner.yaml --json", "a plain file, for programs"),
     ),
 )
-@stack_argument()
+@stack_argument
 @json_option("the sizes")
 @catalog_option
 def size(target: str | None, as_json: bool, catalog_directory: str | None) -> int:

@@ -13,8 +13,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gputier import units
+from gputier.catalog import Catalog, load
 from gputier.errors import CannotPlace, Problem, spelling_hint
 from gputier.plan import StackPlan, WorkloadPlan
+from gputier.plan.machine import Machine
+from gputier.plan.price import cost_of
+from gputier.plan.select import Ask
 from gputier.workload import Declaration, digest
 
 
@@ -197,29 +201,46 @@ class Cheaper:
 
 
 def cheaper_than(
-    lock: Lock, plan: StackPlan, declaration: Declaration, percent: float
+    lock: Lock,
+    plan: StackPlan,
+    declaration: Declaration,
+    percent: float,
+    catalog: Catalog | None = None,
 ) -> tuple[Cheaper, ...]:
     """Workloads whose best pick of today is cheaper than the locked machine by more than
-    `percent`. The locked machine counts at its price of today where the catalogue has one."""
+    `percent`. The locked machine counts at its price of today, in its own region and bought its
+    own way; without one, at the price it was locked at. `catalog` is the plan's, by default the
+    packaged one."""
+    known = catalog or load()
     found: list[Cheaper] = []
     for w in plan.workloads:
         entry = lock.entries.get(w.name)
         if entry is None or w.chosen is None or w.chosen.verdict.plan_only:
             continue
         best = _entry(w, plan, digest_of(declaration, w.name))
-        same = (
-            v
-            for v in w.order
-            if (v.type.cloud, v.type.name, v.region)
-            == (entry.cloud, entry.catalog_type, entry.region)
-        )
-        today = next((v.total for v in same if v.total is not None), entry.usd_per_hour)
+        today = _price_today(entry, w, declaration, known)
+        today = entry.usd_per_hour if today is None else today
         if today is None or best.usd_per_hour is None or not today:
             continue
         saving = 100 * (1 - best.usd_per_hour / today)
         if saving > percent:
             found.append(Cheaper(w.name, entry, today, best, saving))
     return tuple(found)
+
+
+def _price_today(
+    entry: Entry, w: WorkloadPlan, declaration: Declaration, catalog: Catalog
+) -> float | None:
+    """USD per hour of the locked machines where and how they are bought; None when unknown."""
+    type_ = catalog.types.get((entry.cloud, entry.catalog_type))
+    choice = next((c for c in w.need.workload.capacity if c.use == entry.capacity), None)
+    if type_ is None or choice is None:
+        return None
+    host = next((h for h in catalog.hosts() if h.name == entry.instance_type), None)
+    machine = Machine(type_, host, entry.attached_ssds, entry.nodes, None, 0.0)
+    machines = Ask(catalog, w.need, w.market, choice).machines or entry.nodes
+    discounts = declaration.discounts
+    return cost_of(catalog, machine, entry.region, choice, discounts, machines).total
 
 
 def unknown_names(names: Iterable[str], declaration: Declaration) -> list[Problem]:

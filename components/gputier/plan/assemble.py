@@ -17,7 +17,7 @@ from gputier.plan.monitoring import plan_monitoring
 from gputier.plan.need import Need, need_of
 from gputier.plan.network import plan_network
 from gputier.plan.notes import notes_of
-from gputier.plan.price import commitments
+from gputier.plan.price import commitments, cost_of
 from gputier.plan.scaling import hours_of, plan_scaling
 from gputier.plan.select import Ask, select
 from gputier.plan.storage import plan_storage
@@ -168,9 +168,10 @@ def _why_skipped(tried: _Try, taken: InstanceType | None) -> str:
     if order:
         where = "plan only" if order[0].plan_only else "unconfirmed"
         return f"{use}: {order[0].type.name} fits, but its availability is {where}"
-    if taken is not None:
-        why = "; ".join(r.has for v in verdicts if v.type == taken for r in v.reasons)
-        return f"{use}: nothing fits; {taken.name}: {why}"
+    name = tried.ask.choice.instance_type or (taken.name if taken else "")
+    if name:
+        why = "; ".join(r.has for v in verdicts if v.type.name == name for r in v.reasons)
+        return f"{use}: nothing fits; {name}: {why}"
     only = Counter(r.rule for v in verdicts if len(v.reasons) == 1 for r in v.reasons)
     if not only:
         return f"{use}: nothing fits"
@@ -231,10 +232,13 @@ def _chosen(ask: Ask, best: Verdict, sharing: int, environment: str) -> Chosen:
     total = best.total
     monthly = None if total is None else (total * hours if scaling.min else 0.0)
     one = best.per_machine
+    at_max = cost_of(
+        catalog, best.machine, best.region, ask.choice, ask.discounts, scaling.max
+    ).total
     bare = (
         best.cost.per_machine - best.cost.scratch if best.cost and best.cost.per_machine else None
     )
-    storage = plan_storage(catalog, w, best.machine, best.region, running, ask.need.purpose)
+    storage = plan_storage(catalog, ask.need, best.machine, best.region, running)
     network = plan_network(catalog, ask.need, best, running, sharing)
     monitoring = plan_monitoring(catalog, best, running)
     licence, licence_borrowed = _licence(ask, best, running)
@@ -256,7 +260,7 @@ def _chosen(ask: Ask, best: Verdict, sharing: int, environment: str) -> Chosen:
         usd_per_month=monthly,
         listed_usd_per_hour=best.cost.listed_total if best.cost else None,
         usd_per_month_of_one=None if one is None else one * hours,
-        usd_per_month_at_max=None if one is None else one * scaling.max * hours,
+        usd_per_month_at_max=None if at_max is None else at_max * hours,
         around_usd_per_month=around,
         around_borrowed=any(
             (storage.borrowed, network.borrowed, monitoring.borrowed, licence_borrowed)

@@ -70,6 +70,7 @@ def _workload(w: WorkloadPlan) -> Json:
         "cheaper_unconfirmed": _offer(w.cheaper_unconfirmed) if w.cheaper_unconfirmed else None,
         "cheaper_if": _other_way(w.other_way) if w.other_way else None,
         "rests_on_borrowed_price": w.rests_on_borrowed_price,
+        "capacity": w.choice.model_dump(mode="json"),
         "skipped_capacities": list(w.skipped),
     }
 

@@ -44,7 +44,7 @@ def plan_scaling(workload: Workload, chosen: Verdict) -> ScalingPlan:
     high = low if scale.max is None else scale.max
     saved = None
     if workload.schedule and chosen.total is not None:
-        saved = chosen.total * (HOURS_PER_MONTH - hours)
+        saved = chosen.total * (HOURS_PER_MONTH - hours) if low else 0.0
     return ScalingPlan(
         low,
         max(low, high),

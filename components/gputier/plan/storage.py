@@ -10,10 +10,9 @@ from dataclasses import dataclass
 
 from gputier.catalog import Catalog
 from gputier.plan.machine import Machine
-from gputier.plan.need import scales
+from gputier.plan.need import Need, scales
 from gputier.plan.price import HOURS_PER_MONTH
-from gputier.plan.rules import disk_speeds
-from gputier.workload import Workload
+from gputier.plan.rules import bound, disk_speeds
 
 #: Root volume of a machine, GiB. Our own default (unverified): an image with driver and CUDA
 #: toolkits, containers and wheels beside it.
@@ -42,20 +41,15 @@ class StoragePlan:
 
 
 def plan_storage(
-    catalog: Catalog,
-    workload: Workload,
-    machine: Machine,
-    region: str,
-    running: tuple[int, float],
-    purpose: str,
+    catalog: Catalog, need: Need, machine: Machine, region: str, running: tuple[int, float]
 ) -> StoragePlan:
     """Volumes for `running` = (machines, hours a month each)."""
-    disk = workload.disk
+    disk = need.workload.disk
     data = disk.data or 0.0
-    alone = not scales(workload) and machine.nodes == 1 and purpose in KEEPS_DATA
+    alone = not scales(need.workload) and machine.nodes == 1 and need.purpose in KEEPS_DATA
     declared = disk.persist if "persist" in disk.model_fields_set else None
     persist = alone if declared is None else declared
-    speed, iops = _volume_needs(workload, machine, data)
+    speed, iops = _volume_needs(need, machine, data)
     kind = _kind(machine)
     monthly, borrowed = _volume_price(catalog, machine, region, kind, (data, speed, iops))
     root, root_borrowed = _volume_price(catalog, machine, region, kind, (ROOT_GIB, None, None))
@@ -83,18 +77,18 @@ def plan_storage(
     )
 
 
-def _volume_needs(
-    workload: Workload, machine: Machine, data: float
-) -> tuple[float | None, int | None]:
-    """Speed the data volume must be set to: only what local NVMe does not already give."""
-    disk = workload.disk
+def _volume_needs(need: Need, machine: Machine, data: float) -> tuple[float | None, int | None]:
+    """Speed the data volume must be set to. What a tier asks for, local NVMe may give already; an
+    own word is for the volume where the machine can drive one that fast."""
     if not data:
         return None, None
-    wanted = disk.throughput
+    floor = need.floors.get("disk_throughput")
+    wanted = bound(floor, machine) if floor else None
     nvme, volume = disk_speeds(machine)
-    if wanted is not None and (nvme or 0) >= wanted and (volume or 0) < wanted:
-        wanted = None
-    return wanted, disk.iops
+    if floor is not None and wanted is not None and (nvme or 0) >= wanted:
+        own = floor.origin == "workload"
+        wanted = wanted if own and (volume or 0) >= wanted else None
+    return wanted, need.workload.disk.iops
 
 
 def _kind(machine: Machine) -> str:

@@ -51,8 +51,11 @@ class Places:
         filled = _FROM_DEFAULTS.match(path)
         if filled and not self.positions.has(filled[0]):
             default = f"defaults.{filled['field']}"
+            rest = path[filled.end() :]
+            if not self.positions.has(default + rest):
+                rest = rest.removeprefix("[0]")  # one alone stands for a list of one
             if self.positions.has(default):
-                return default + path[filled.end() :]
+                return default + rest
         return path
 
 
@@ -103,6 +106,7 @@ class _Declaring:
     def __init__(self, parts: Parts, origin: Origin) -> None:
         self.origin = origin
         self.problems: list[Problem] = []
+        self.refused: set[int] = set()
         self.parts = {key: (pair[0], self._spelt_out(key, pair[1])) for key, pair in parts.items()}
         positions = origin.document.positions
         self.positions = Positions(positions.file, positions.lines, tree(self.parts))
@@ -110,7 +114,8 @@ class _Declaring:
 
     def made(self) -> Declaration:
         self._look_over()
-        defaults = self._part("defaults", model.Defaults)
+        usable = self._part("defaults", model.Defaults) is not None
+        defaults: Mapping[str, Any] = self._plain("defaults") if usable else {}
         environment = self._word("environment", _environment)
         age = self._word("max_price_age_days", _age)
         discounts = self._discounts()
@@ -148,7 +153,8 @@ class _Declaring:
                         self.origin.document.positions.of(node.span))
                 for p in error.problems
             ]  # fmt: skip
-            return Node(node.span)
+            self.refused.add(id(node))
+            return node
         for below in inner.nodes():
             below.span = node.span
             below.flow = True
@@ -188,14 +194,14 @@ class _Declaring:
                         self.positions.of(entries["secure"][0].span),
                     )
                 )
-                node.entries = None  # said once; what is left reads as not declared
+                self.refused.add(id(node))
 
     def _plain(self, key: str) -> Any:
         return self.parts[key][1].plain() if key in self.parts else None
 
     def _word(self, key: str, check: Callable[[object], Any]) -> Any:
         value = self._plain(key)
-        if value is None:
+        if value is None or self._told(key):
             return None
         try:
             return check(value)
@@ -207,7 +213,7 @@ class _Declaring:
 
     def _part(self, key: str, kind: type[S]) -> S | None:
         value = self._plain(key)
-        if value is None:
+        if value is None or self._told(key):
             return None
         root = problems.Root(
             key, f"`{self.origin.prefix}{key}`", f" of `{self.origin.prefix}{key}`"
@@ -219,12 +225,17 @@ class _Declaring:
             with base.collected():
                 return kind.model_validate(value, context={"directory": self.origin.folder})
         except ValidationError as error:
-            self.problems += problems.translate(error, value, root, self.places)
+            found = problems.translate(error, value, root, self.places)
+            self.problems += [problem for problem in found if not self._told(problem.path)]
             return None
+
+    def _told(self, path: str) -> bool:
+        """Whether a value on the way to `path` was already refused as a whole."""
+        return any(id(node) in self.refused for node in self.positions.trail(path))
 
     def _discounts(self) -> tuple[model.Discount, ...]:
         value = self._plain("discounts")
-        if value is None:
+        if value is None or self._told("discounts"):
             return ()
         items = as_items(value)
         if items is not None and len(items) > MOST_DISCOUNTS:
@@ -248,13 +259,15 @@ class _Declaring:
         ]
         return tuple(discount for discount in found if discount is not None)
 
-    def _workloads(self, defaults: model.Defaults | None) -> dict[str, model.Workload]:
+    def _workloads(self, defaults: Mapping[str, Any]) -> dict[str, model.Workload]:
         key = f"`{self.origin.prefix}workloads`"
         if "workloads" not in self.parts:
             self._miss_workloads(key)
             return {}
         value = self._plain("workloads")
         raws = as_map(value)
+        if self._told("workloads"):
+            return {}
         if raws is None:
             what = f"must be a map from names to workloads, not {shown(value)}"
         elif not raws:
@@ -267,7 +280,7 @@ class _Declaring:
         self._say("workloads", f"{key} {what}", _EXAMPLE)
         return {}
 
-    def _workload(self, name: str, raw: Any, defaults: model.Defaults | None) -> Any:
+    def _workload(self, name: str, raw: Any, defaults: Mapping[str, Any]) -> Any:
         self._check_name(name)
         filled = _filled({} if raw is None else raw, defaults, self.origin.regions)
         return self._checked(model.Workload, filled, problems.of_workload(name))
@@ -292,25 +305,23 @@ class _Declaring:
         )
 
 
-def _filled(raw: Any, defaults: model.Defaults | None, regions: Mapping[str, str]) -> Any:
-    """A workload as written, with defaults where it is silent."""
+def _filled(raw: Any, defaults: Mapping[str, Any], regions: Mapping[str, str]) -> Any:
+    """A workload as written, with defaults, as they are written, where it is silent."""
     fields = as_map(raw)
     if fields is None:
         return raw
     filled = dict(fields)
     for name in _FILLED:
-        if filled.get(name) is None and defaults is not None:
-            filled[name] = getattr(defaults, name)
-    own = as_map(filled.get("regions") or {})
+        if filled.get(name) is None:
+            filled[name] = defaults.get(name)
+    own = as_map({} if filled.get("regions") is None else filled["regions"])
     if own is not None:
-        clouds: Any = filled.get("clouds") or model.DEFAULT_CLOUDS
-        places = {
-            **{c: (r,) for c, r in regions.items()},
-            **((defaults and defaults.regions) or {}),
-        }
-        wanted = {c: r for c, r in places.items() if c in clouds and own.get(c) is None}
-        if wanted:
-            filled["regions"] = {**own, **wanted}
+        written = filled.get("clouds")
+        clouds = model.DEFAULT_CLOUDS if written is None else as_items(written) or (written,)
+        others: dict[Any, Any] = {**regions, **(as_map(defaults.get("regions")) or {})}
+        more = {c: r for c, r in others.items() if c in clouds and r and own.get(c) is None}
+        if more:
+            filled["regions"] = {**own, **more}
     return filled
 
 

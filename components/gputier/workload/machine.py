@@ -175,8 +175,8 @@ class Cpu(Spec):
     )
     architecture: Annotated[CpuArchitecture, fields.choice(CpuArchitecture, _CPU_NAMES)] = Field(
         default="x86_64",
-        description="x86_64, arm64 (Grace and Graviton hosts), or any. Most GPU software is built"
-        " for x86_64.",
+        description="Architecture: x86_64, arm64 (Grace and Graviton hosts), or any. Most GPU"
+        " software is built for x86_64.",
     )
 
 

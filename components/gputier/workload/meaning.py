@@ -25,8 +25,8 @@ def digest(workload: Workload, environment: str = "dev", discounts: Sequence[Dis
     """
     told = {
         "environment": environment,
-        "discounts": sorted((_meaning(d) for d in discounts), key=_canonical),
-        "workload": _meaning(workload),
+        "discounts": sorted((meaning(d) for d in discounts), key=_canonical),
+        "workload": meaning(workload),
     }
     return hashlib.sha256(_canonical(told).encode()).hexdigest()[:16]
 
@@ -35,15 +35,15 @@ def _canonical(value: object) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 
 
-def _meaning(value: object) -> Any:
+def meaning(value: object) -> Any:
     if isinstance(value, Spec):
         fields = type(value).model_fields
         here = {name: getattr(value, name) for name in fields}
-        return {n: _meaning(v) for n, v in here.items() if v != fields[n].default}
+        return {n: meaning(v) for n, v in here.items() if v != fields[n].default}
     if (entries := as_map(value)) is not None:
-        return {key: _meaning(item) for key, item in entries.items()}
+        return {key: meaning(item) for key, item in entries.items()}
     if (items := as_items(value)) is not None:
-        plain = [_meaning(item) for item in items]
+        plain = [meaning(item) for item in items]
         ordered = any(isinstance(item, CapacityChoice) for item in items)
         return plain if ordered else sorted(plain, key=_canonical)
     if isinstance(value, float):  # 12 digits: 1GB/s and 1000MB/s may differ in the last bit

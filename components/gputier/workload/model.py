@@ -139,7 +139,8 @@ class Workload(Spec):
         default=None, description="Host memory of each machine: `64GiB`."
     )
     nodes: Annotated[int, fields.whole(1, 1000)] | None = Field(
-        default=None, description="Machines. Default: 1, or for training as many as the need asks."
+        default=None,
+        description="How many machines. Default: 1, or for training as many as the need asks.",
     )
     disk: Disk = Field(default=_DISK, description="Storage of each machine.")
     network: Network = Field(default=_NETWORK, description="Network of each machine.")

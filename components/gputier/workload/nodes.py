@@ -111,6 +111,15 @@ class Positions:
         faults.sort(key=lambda fault: (fault.span.line, fault.span.column))
         return [Problem("", f.message, f.hint, self.of(f.span)) for f in faults]
 
+    def trail(self, path: str) -> list[Node]:
+        """The values on the way to `path`, as far as it is there."""
+        found: list[Node] = []
+        node, rest = self.root, path
+        while rest and (step := _step(node, rest)) is not None:
+            node, rest = step[1], step[2]
+            found.append(node)
+        return found
+
     def _find(self, path: str) -> tuple[Node | None, Node, str] | None:
         """The key and value deepest on the path, and what of the path is not there."""
         found: tuple[Node | None, Node, str] | None = None

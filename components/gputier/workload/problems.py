@@ -19,14 +19,20 @@ MOST_PROBLEMS = 100
 _MOST_OF_ONE = 50
 _MOST_TEXT = 1_000_000
 
-_PLAIN: dict[str, str] = {
+PLAIN: dict[str, str] = {
     "missing": " is needed here",
+    "extra_forbidden": " is no field here",
+    "invalid_key": " has a key that is not text",
     "model_type": " must be a map of fields, not {value}",
+    "model_attributes_type": " must be a map of fields, not {value}",
+    "default_factory_not_called": " cannot be filled in until the other fields are right",
     "dict_type": " must be a map, not {value}",
     "mapping_type": " must be a map, not {value}",
     "tuple_type": " must be a list, not {value}",
     "list_type": " must be a list, not {value}",
+    "iteration_error": " must be a list or a map, not {value}",
     "string_type": " must be text, not {value}",
+    "string_unicode": " must be text, and this is none",
     "bool_type": " must be true or false, not {value}",
     "bool_parsing": " must be true or false, not {value}",
     "int_type": " must be a whole number, not {value}",
@@ -105,7 +111,7 @@ def within_reason(found: Sequence[Problem]) -> list[Problem]:
 
 def of_pydantic(kind: str, value: object) -> PydanticCustomError:
     """One of pydantic's own error types in our words; for a type not foreseen, still ours."""
-    words = _PLAIN.get(kind, " cannot take {value}")
+    words = PLAIN.get(kind, " cannot take {value}")
     place = "key" if kind == "missing" else "value"
     return complaint(words.format(value=shown(value)), place=place)
 

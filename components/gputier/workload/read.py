@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from pathlib import Path
 
@@ -99,7 +100,18 @@ def _unknown_stack(name: str, here: project.Project) -> Problem:
 
 def read_file(path: Path) -> Declaration:
     """A plain file, or a stack's own file when it is called `Pulumi.<stack>.yaml`."""
-    text = yaml12.load(path, _like(path))
+    if path.name in project.PROJECT_FILES and (here := project.find(path.parent)):
+        raise errors.InvalidInput(
+            Problem(
+                "",
+                f"{project.shown_path(path)} is the project's own file",
+                f"name a stack ({listed(here.stacks(), 'or')}), or a file with `workloads`",
+            )
+        )
+    if not path.exists():
+        name = project.shown_path(path)
+        raise errors.InvalidInput(Problem("", f"there is no file {name}", _like(path)))
+    text = yaml12.load(path)
     document = yaml12.read(text, project.shown_path(path))
     stack = project.stack_of(path)
     if stack and "workloads" not in (document.root.entries or {}):
@@ -109,9 +121,9 @@ def read_file(path: Path) -> Declaration:
 
 def _like(path: Path) -> str:
     """A hint for a file that is not there."""
-    stacks = find_stacks(Path.cwd())
-    if path.name in stacks:
-        return f"for the stack of that name: {path.name}"
+    with contextlib.suppress(errors.InvalidInput):  # a broken project is not today's question
+        if path.name in find_stacks(Path.cwd()):
+            return f"for the stack of that name: {path.name}"
     if not path.parent.is_dir():
         return f"there is no folder {path.parent}"
     names = [p.name for p in sorted(path.parent.iterdir())[:1000] if p.name.endswith(_FILE_ENDINGS)]

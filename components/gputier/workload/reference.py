@@ -58,7 +58,7 @@ that really pass: where the clocks change, a local time that is skipped counts a
 change, and one that comes twice counts the first time.
 """
 
-_SECTIONS: tuple[tuple[str, str, type[Spec]], ...] = (
+SECTIONS: tuple[tuple[str, str, type[Spec]], ...] = (
     ("Workload", "", model.Workload),
     ("model", "model.", model.Model),
     ("model.architecture", "model.architecture.", model.Architecture),
@@ -75,12 +75,12 @@ _SECTIONS: tuple[tuple[str, str, type[Spec]], ...] = (
     ("defaults", "defaults.", model.Defaults),
     ("discount", "discounts[].", model.Discount),
 )
-_TITLES: dict[Any, str] = {kind: title for title, _, kind in _SECTIONS}
+_TITLES: dict[Any, str] = {kind: title for title, _, kind in SECTIONS}
 
 
 def markdown() -> str:
     """The whole page."""
-    return _HEAD + "".join("\n".join(_section(*section)) for section in _SECTIONS)
+    return _HEAD + "".join("\n".join(_section(*section)) for section in SECTIONS)
 
 
 def _section(title: str, prefix: str, kind: type[Spec]) -> Iterator[str]:

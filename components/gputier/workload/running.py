@@ -78,7 +78,7 @@ class CapacityChoice(Spec):
     """One way to buy machines."""
 
     use: Annotated[Use, fields.choice(Use, _USE_NAMES)] = Field(
-        description="on_demand, spot (cheap, may be taken away), reservation or capacity_block"
+        description="How: on_demand, spot (cheap, may be taken away), reservation or capacity_block"
         " (already yours: the type, zone and count are fixed), flex_start (queued, runs for a"
         " limited time)."
     )

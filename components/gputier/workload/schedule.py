@@ -152,9 +152,13 @@ def _events(fires: cron.Cron, timezone: str, starts: bool) -> list[tuple[int, in
 
 @functools.lru_cache(maxsize=1)
 def _calendar() -> tuple[datetime.date, ...]:
-    """Every day from the warm-up's first to one after the last."""
+    """Every day from the warm-up's first to two after the last.
+
+    One after, because east of Greenwich it begins before the last one ends in UTC; and another to
+    tell how long that one is.
+    """
     first = _WARM_UP.toordinal()
-    return tuple(map(datetime.date.fromordinal, range(first, _LAST.toordinal() + 2)))
+    return tuple(map(datetime.date.fromordinal, range(first, _LAST.toordinal() + 3)))
 
 
 @functools.lru_cache(maxsize=256)
@@ -165,7 +169,7 @@ def _days(fires: cron.Cron) -> tuple[int, ...]:
 
 @functools.lru_cache(maxsize=64)
 def _midnights(timezone: str) -> tuple[int, ...]:
-    """Each day's first moment, as UTC minutes, and one more than there are days."""
+    """Each day's first moment, as UTC minutes."""
     zone = _zone(timezone)
     midnight = datetime.time(tzinfo=zone)
     offsets = [

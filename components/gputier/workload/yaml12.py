@@ -368,7 +368,7 @@ def _refuse_syntax(error: yaml.MarkedYAMLError, document: Document) -> NoReturn:
     document.refuse(Span(where.line, where.column, 1), said.message, said.hint)
 
 
-def load(path: Path, hint: str = "") -> str:
+def load(path: Path) -> str:
     """A file's text, or `InvalidInput` that says why there is none. Never reads a huge file."""
     name = str(path)
     try:
@@ -378,9 +378,9 @@ def load(path: Path, hint: str = "") -> str:
     except FileNotFoundError:
         what = f"there is no file {name}"
     except IsADirectoryError:
-        what, hint = f"{name} is a folder", "name a file in it"
+        what = f"{name} is a folder; name a file in it"
     except PermissionError:
         what = f"{name} may not be read by you"
     except OSError as error:
         what = f"{name} cannot be read: {error.strerror or error}"
-    raise errors.InvalidInput(errors.Problem("", what, hint))
+    raise errors.InvalidInput(errors.Problem("", what))

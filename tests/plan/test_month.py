@@ -1,0 +1,163 @@
+"""A workload's month: hours that run, machines at least and at most, and its budget."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.plan.world import in_file, planned
+
+from gputier.plan import Chosen
+
+HERE = {"clouds": ["aws"], "regions": {"aws": ["us-east-1"]}}
+NIGHTS = [{"start": "0 20 * * *", "stop": "0 6 * * *", "timezone": "UTC"}]  # 10 hours a day
+HOURS_OF_NIGHTS = 10 * 1461 / 48  # over four years of 48 months
+
+
+def g6(**fields: Any) -> Chosen:
+    capacity = {"use": "on_demand", "instance_type": "g6.xlarge"}
+    plan = planned({"capacity": capacity, **HERE, **fields})
+    assert plan.chosen is not None
+    return plan.chosen
+
+
+@pytest.fixture(scope="module")
+def price() -> float:
+    return in_file("aws", "us-east-1", "g6.xlarge", "on_demand")
+
+
+# ---- hours ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fields", "hours", "basis"),
+    [
+        ({}, 730, "always on"),
+        ({"hours_per_month": 100}, 100, "declared"),
+        ({"schedule": NIGHTS}, HOURS_OF_NIGHTS, "schedule"),
+        ({"schedule": NIGHTS, "hours_per_month": 100}, 100, "declared"),
+    ],
+    ids=str,
+)
+def test_hours_are_declared_or_the_schedules_or_all_730(
+    fields: dict[str, Any], hours: float, basis: str, price: float
+) -> None:
+    found = g6(**fields)
+    assert found.scaling.hours_per_month == pytest.approx(hours)
+    assert found.scaling.hours_basis == basis
+    assert found.usd_per_month == pytest.approx(price * hours)
+
+
+def test_hours_never_change_the_choice_or_what_ranks(price: float) -> None:
+    assert g6(hours_per_month=10).usd_per_hour == g6().usd_per_hour == price
+
+
+def test_a_schedule_says_what_it_saves_against_running_always(price: float) -> None:
+    assert g6().scaling.saved_usd_per_month is None
+    found = g6(schedule=NIGHTS, nodes=2).scaling
+    assert found.saved_usd_per_month == pytest.approx(2 * price * (730 - HOURS_OF_NIGHTS))
+    assert found.schedule == (("0 20 * * *", "0 6 * * *", "UTC"),)
+
+
+# ---- machines ------------------------------------------------------------------------------
+
+SCALES: dict[str, tuple[dict[str, Any], tuple[int, int], int, int]] = {
+    # fields: (min, max), machines in usd_per_hour, machines in usd_per_month
+    "one machine": ({}, (1, 1), 1, 1),
+    "nodes": ({"nodes": 3}, (3, 3), 3, 3),
+    "a minimum": ({"scale": {"min": 2}}, (2, 2), 2, 2),
+    "a range": ({"scale": {"min": 2, "max": 5}}, (2, 5), 2, 2),
+    "a maximum": ({"scale": {"max": 5}}, (1, 5), 1, 1),
+    "nodes and a maximum": ({"nodes": 2, "scale": {"max": 5}}, (2, 5), 2, 2),
+    "may be empty": ({"scale": {"min": 0, "max": 5}}, (0, 5), 1, 0),
+}
+
+
+@pytest.mark.parametrize("name", SCALES)
+def test_the_minimum_is_paid_and_the_maximum_is_told(name: str, price: float) -> None:
+    fields, bounds, hourly, monthly = SCALES[name]
+    found = g6(**fields)
+    assert (found.scaling.min, found.scaling.max) == bounds
+    assert found.usd_per_hour == pytest.approx(hourly * price)
+    assert found.usd_per_month == pytest.approx(monthly * price * 730)
+    assert found.usd_per_month_at_max == pytest.approx(bounds[1] * price * 730)
+    assert found.usd_per_month_of_one == pytest.approx(price * 730)
+
+
+@pytest.mark.parametrize(
+    ("scale", "metric", "target"),
+    [
+        ({}, None, None),
+        ({"min": 2, "max": 2}, None, None),
+        ({"min": 1, "max": 2}, "gpu_utilization", 70),
+        ({"min": 1, "max": 2, "target": 55}, "gpu_utilization", 55),
+    ],
+    ids=str,
+)
+def test_only_a_fleet_that_can_grow_has_something_it_grows_by(
+    scale: dict[str, Any], metric: str | None, target: int | None
+) -> None:
+    found = g6(scale=scale).scaling
+    assert (found.metric, found.target) == (metric, target)
+
+
+def test_an_empty_fleet_pays_only_for_its_network_and_its_schedule_saves_nothing() -> None:
+    found = g6(scale={"min": 0, "max": 4}, disk={"data": "500GiB"}, schedule=NIGHTS)
+    around = found.around_usd_per_month
+    assert (found.usd_per_month, around["disk"], around["metrics"]) == (0, 0, 0)
+    assert around["nat"] == pytest.approx(0.045 * 730)
+    assert found.scaling.saved_usd_per_month == 0
+
+
+def test_a_spot_fleets_maximum_keeps_its_base_on_demand(price: float) -> None:
+    capacity = {"use": "spot", "instance_type": "g6.xlarge", "on_demand_base": 2}
+    plan = planned({"capacity": capacity, **HERE, "scale": {"min": 3, "max": 10}})
+    assert plan.chosen is not None
+    spot = in_file("aws", "us-east-1", "g6.xlarge", "spot")
+    assert plan.chosen.usd_per_month == pytest.approx((2 * price + spot) * 730)
+    assert plan.chosen.usd_per_month_at_max == pytest.approx((2 * price + 8 * spot) * 730)
+
+
+# ---- budget --------------------------------------------------------------------------------
+
+
+def test_without_a_budget_there_is_none() -> None:
+    assert g6().budget is None
+
+
+def test_a_budget_counts_the_machines_and_everything_around_them(price: float) -> None:
+    found = g6(budget={"usd_per_month": 1000})
+    assert found.budget is not None
+    around = 100 * 0.08 + 0.045 * 730 + 0.005 * 730 + 5 * 0.3
+    assert found.around_total == pytest.approx(around)
+    assert found.budget.used == pytest.approx((price * 730 + around) / 1000)
+
+
+@pytest.mark.parametrize(("usd", "exceeded"), [(10_000, False), (500, True)])
+def test_a_plan_above_its_budget_says_so(usd: float, exceeded: bool) -> None:
+    found = g6(budget={"usd_per_month": usd})
+    assert found.budget is not None
+    assert found.budget.exceeded == exceeded
+
+
+def test_alerts_are_told_in_money_with_what_then_happens() -> None:
+    budget = {
+        "usd_per_month": 800, "alerts": [90, 25], "action": "scale-to-zero",
+        "billing_account": "01AB-23",
+    }  # fmt: skip
+    found = g6(budget=budget).budget
+    assert found is not None
+    assert found.alerts_usd == (200, 720)
+    assert (found.action, found.billing_account) == ("scale-to-zero", "01AB-23")
+    assert found.usd_per_month == 800
+
+
+def test_a_plan_of_unknown_cost_leaves_the_budgets_use_unknown() -> None:
+    plan = planned({
+        "capacity": {"use": "reservation", "instance_type": "p5e.48xlarge", "zone": "use2-az1"},
+        "budget": {"usd_per_month": 100},
+    })  # fmt: skip
+    assert plan.chosen is not None
+    assert plan.chosen.budget is not None
+    assert plan.chosen.budget.used is None
+    assert not plan.chosen.budget.exceeded
