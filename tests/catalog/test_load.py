@@ -154,6 +154,7 @@ def test_doubted_figures_keep_their_value_and_are_named(catalog: Catalog) -> Non
         ("aws", "p6-b200.48xlarge", 178.3, 192),
         ("aws", "p6-b300.48xlarge", 267.6, 288),
         ("gcp", "a4x-highgpu-4g", 184.3, 192),
+        ("gcp", "a4x-maxgpu-4g-metal", 273.4, 288),
         ("gcp", "g2-standard-4", 22.0, 24),
         ("gcp", "n1+nvidia-tesla-p4x1", 7.36, 8),
         ("azure", "Standard_NV6ads_A10_v5", 3.68, 4),

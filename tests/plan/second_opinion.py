@@ -201,8 +201,9 @@ def money_breaches(w: Workload, v: Verdict) -> Iterator[str]:
     for ceiling in (w.max_usd_per_hour, choice.max_usd_per_hour):
         if ceiling is not None and (v.per_machine is None or v.per_machine > ceiling + 1e-9):
             yield "price ceiling"
-    machines = w.nodes or max(1, w.scale.min or 0) if w.scale.min or w.scale.max else w.nodes
-    if v.cost.machines != (machines or choice.count or v.machine.nodes):
+    scales = w.scale.min is not None or w.scale.max is not None
+    machines = w.nodes or (max(1, w.scale.min or 1) if scales else choice.count)
+    if v.cost.machines != (machines or v.machine.nodes):
         yield f"{v.cost.machines} machines are paid"
     if not choice.on_demand_base and v.total is not None:
         assert v.total == pytest.approx((v.per_machine or 0) * v.cost.machines)

@@ -14,7 +14,7 @@ from gputier.catalog import InstanceType, load
 from gputier.plan.machine import Machine
 from gputier.plan.market import places
 from gputier.plan.price import cost_of
-from gputier.plan.rules import Context
+from gputier.plan.reasons import Context
 from gputier.plan.select import Ask, active_checks, verdict
 
 LLAMA_8B = {"name": "llama-3.1-8b", "precision": "bf16", "context_tokens": 8192}

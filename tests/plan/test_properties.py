@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, assume, example, given, note, settings
 from hypothesis import strategies as st
 from tests.plan.second_opinion import breaches
-from tests.plan.world import ask_of, declared, planned
+from tests.plan.world import ask_of, chosen_without, declared, planned
 
 from gputier.catalog import load
 from gputier.errors import InvalidInput
@@ -180,6 +181,20 @@ def test_what_was_planned_before_never_changes_a_plan(fields: Fields) -> None:
         return
     if len(workload.capacity) == 1:
         assert select(ask_of(workload)) == plan.verdicts
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.filter_too_much])
+@given(workloads)
+def test_every_floors_cost_is_what_a_new_plan_without_it_saves(fields: Fields) -> None:
+    plan = plan_or_none(fields)
+    if plan is None or plan.chosen is None or plan.chosen.usd_per_hour is None:
+        return
+    told = {c.rule: c.usd_per_hour for c in plan.floor_costs}
+    for rule in set(plan.need.floors) - {"price_ceiling", "gpu_exclude"}:
+        again = chosen_without(plan.need.workload, rule).total
+        saved = 0.0 if again is None else plan.chosen.usd_per_hour - again
+        note(f"{rule} saves {saved}")
+        assert told.get(rule, 0.0) == pytest.approx(saved if saved > 1e-9 else 0.0)
 
 
 FLOORS: list[Fields] = [

@@ -10,7 +10,10 @@ from tests.plan.world import floor, gpu, judged, machine, row
 
 from gputier.plan import RULES, Reason
 from gputier.plan.machine import Machine
-from gputier.plan.rules import NOT_IN_TABLE, UNKNOWN, disk_speeds, model_fit, title
+from gputier.plan.reasons import UNKNOWN
+from gputier.plan.rules import NOT_IN_TABLE, title
+from gputier.plan.rules_gpu import model_fit
+from gputier.plan.rules_machine import disk_speeds
 from gputier.plan.tiers import FloorValue
 from gputier.sizing import Part, Sizing
 

@@ -19,7 +19,8 @@ from gputier.plan.market import (
     places,
 )
 from gputier.plan.price import cost_of
-from gputier.plan.rules import Context, model_fit
+from gputier.plan.reasons import Context
+from gputier.plan.rules_gpu import model_fit
 from gputier.plan.select import Ask, select
 from gputier.workload import CapacityChoice
 

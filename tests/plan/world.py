@@ -15,8 +15,9 @@ from gputier.catalog import Catalog, Gpu, HostMachine, InstanceType, ItemPrice, 
 from gputier.plan import RULES, Floor, Reason, Verdict, WorkloadPlan, need_of, plan_workload
 from gputier.plan.machine import Machine
 from gputier.plan.market import market_of
-from gputier.plan.rules import Context
-from gputier.plan.select import Ask, active_checks, verdict
+from gputier.plan.rank import ranked
+from gputier.plan.reasons import Context
+from gputier.plan.select import Ask, active_checks, select, verdict
 from gputier.plan.tiers import FloorValue
 from gputier.sizing import Sizing
 from gputier.workload import CapacityChoice, Declaration, Discount, Workload, read_text
@@ -123,6 +124,20 @@ def ask_of(
         tuple(discounts),
         max_price_age_days,
     )
+
+
+def chosen_without(fields: Workload | Mapping[str, Any], rule: str) -> Verdict:
+    """What a whole new plan without one floor chooses, trying the ways of buying in order."""
+    ask = ask_of(fields)
+    found: list[Verdict] = []
+    for choice in ask.need.workload.capacity:
+        market = replace(ask.market, memo={})
+        fresh = replace(ask, market=market, need=ask.need.without(rule), choice=choice)
+        order = ranked(fresh.need, fresh.catalog, select(fresh))
+        if order and order[0].confirmed and not order[0].plan_only:
+            return order[0]
+        found += order[:1]
+    return found[0]
 
 
 def judge(ask: Ask, type_: InstanceType) -> Verdict:

@@ -19,7 +19,7 @@ from gputier.catalog.tables import Row, Table, records
 # up to this share of a card (22 of 24 GiB on L4 and A10G is the largest that was measured).
 USABLE_SHARE = 0.92
 
-_PROFILE = re.compile(r"(\S+) x(\d+)")
+_PROFILE = re.compile(r"([^\s|]+) x(\d+)")
 
 
 class Volume(NamedTuple):

@@ -171,7 +171,7 @@ def _abilities(gpu: Gpu) -> Iterator[tuple[str, Sequence[str]]]:
     yield (
         "MIG",
         (
-            [f"{count} × {name.strip('|')}" for name, count in gpu.mig_profiles]
+            [f"{count} × {name}" for name, count in gpu.mig_profiles]
             or [words.yes_no(gpu.mig_supported)]
         ),
     )

@@ -105,6 +105,6 @@ def _rows(tier: Tier) -> Iterator[list[str]]:
         share = f"{100 * tier.kept_free:g} % of the card"
         yield ["keeps free", share, "room against out-of-memory", tier.kept_free_requirement]
     if tier.depth:
-        yield ["validates", tier.depth, "how deep a node's own checks go", ""]
+        yield ["validates", tier.depth, "how deep a node's own checks go", tier.depth_requirement]
     if not (tier.require or tier.prefer or tier.depth):
         yield ["", "adds no floor", "", ""]

@@ -7,7 +7,8 @@ breaks is inconclusive too: could not run is not broken, and never silently abse
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterable, Mapping, NamedTuple, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from gputier.node import cards
 from gputier.node.expect import DEPTHS, Expectation
@@ -174,7 +175,7 @@ def _tried(check: Check, ctx: Context) -> Finding:
         return check.run(ctx)
     except Garbled as error:
         return inconclusive(f"unreadable: {error}")
-    except Exception as error:  # noqa: BLE001 (one broken check must not take the others along)
+    except Exception as error:
         return inconclusive(f"the check itself failed: {type(error).__name__}: {error}")
 
 
@@ -187,9 +188,7 @@ def _explained(check: Check, ctx: Context, finding: Finding) -> tuple[Finding, t
     return inconclusive(words, finding.expected), causes
 
 
-def _result(
-    check: Check, finding: Finding, because: tuple[str, ...], seconds: float
-) -> Result:
+def _result(check: Check, finding: Finding, because: tuple[str, ...], seconds: float) -> Result:
     if check.advisory and finding.outcome not in USABLE:
         finding = finding._replace(outcome=WARNING)
     remedy = finding.remedy

@@ -8,13 +8,14 @@ read a newer plan. A value of the wrong kind is an error, all of them named at o
 from __future__ import annotations
 
 import json
-from typing import Any, Callable, Mapping, NamedTuple, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from gputier.node import versions
 
 GATES = ("off", "report", "enforce")
 DEPTHS = ("quick", "standard", "burn-in")
-FABRICS = ("none", "efa", "gpudirect-tcpx", "gpudirect-tcpxo", "roce", "infiniband", "erdma", "any")
+FABRICS = ("none", "efa", "gpudirect-tcpx", "gpudirect-tcpxo", "roce", "infiniband", "erdma")
 FRAMEWORKS = {"torch": "torch", "pytorch": "torch", "tensorflow": "tensorflow", "jax": "jax"}
 
 

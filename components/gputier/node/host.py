@@ -15,8 +15,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Callable, Mapping, NamedTuple, Sequence
+from typing import NamedTuple
 
 # Where images put tools that a service's PATH does not have.
 TOOL_PLACES = (
@@ -264,7 +265,7 @@ def is_archive() -> bool:
 
 def source(name: str) -> str:
     """The text of one of our probes, from the folder or the archive."""
-    data = pkgutil.get_data("gputier.node", f"probes/{name}.py")
+    data = pkgutil.get_data("gputier.node", f"probes/{name}.txt")
     if data is None:
         raise FileNotFoundError(name)
     return data.decode("utf-8")

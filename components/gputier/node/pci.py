@@ -30,7 +30,9 @@ VENDOR_NAMES = {"nvidia": NVIDIA, "amazon": AMAZON, "google": GOOGLE, "mellanox"
 # The richest form first; old or cut-down versions of lspci answer only a plainer one.
 FORMS = (("-Dnnk",), ("-nn",), ("-n",), ("-n", "-d", f"{NVIDIA}:"))
 _ADDRESS = r"((?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7])"
-_NUMERIC = re.compile(rf"^{_ADDRESS} (?:Class )?\"?([0-9a-f]{{4}})\"?:? \"?([0-9a-f]{{4}}):([0-9a-f]{{4}})")
+_NUMERIC = re.compile(
+    rf"^{_ADDRESS} (?:Class )?\"?([0-9a-f]{{4}})\"?:? \"?([0-9a-f]{{4}}):([0-9a-f]{{4}})"
+)
 _NAMED = re.compile(rf"^{_ADDRESS} \"?([^:\[\"]+?)\"?(?: \[([0-9a-f]{{4}})\])?:? (.*)$")
 _IDS = re.compile(r"\[([0-9a-f]{4}):([0-9a-f]{4})\](?!.*\[[0-9a-f]{4}:[0-9a-f]{4}\])")
 
@@ -116,7 +118,9 @@ def _device(line: str) -> Device | None:
     address, words, number, rest = named.groups()
     ids = _IDS.search(rest)
     kind = number or CLASS_NAMES.get(words.strip().lower(), "")
-    vendor = next((code for name, code in VENDOR_NAMES.items() if rest.lower().startswith(name)), "")
+    vendor = next(
+        (code for name, code in VENDOR_NAMES.items() if rest.lower().startswith(name)), ""
+    )
     if ids:
         return Device(full(address), kind, ids[1], ids[2], line.strip(), dead=dead)
     return Device(full(address), kind, vendor, "", line.strip(), dead=dead)

@@ -7,7 +7,8 @@ rest is asked again. Anything that does not look like the answer is `Garbled`, w
 from __future__ import annotations
 
 import re
-from typing import Any, Mapping, NamedTuple, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from gputier.node.engine import Context
 from gputier.node.host import Done
@@ -21,7 +22,15 @@ _MIG_LINE = re.compile(r"^\s+MIG (\S+)\s+Device\s+(\d+): \(UUID: (MIG-[^)]+)\)\s
 _LINK = re.compile(r"^\s+Link (\d+): (.+?)\s*$")
 _HEADER = re.compile(r"^GPU (?:[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.\d|\d+)\b")
 # What nvidia-smi prints where there is no value.
-NOTHING = ("", "n/a", "[n/a]", "[not supported]", "not supported", "unknown error", "[unknown error]")
+NOTHING = (
+    "",
+    "n/a",
+    "[n/a]",
+    "[not supported]",
+    "not supported",
+    "unknown error",
+    "[unknown error]",
+)
 
 
 class Link(NamedTuple):

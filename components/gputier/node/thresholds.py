@@ -98,7 +98,7 @@ MEMLOCK_GIB = Floor("memlock", "*", 16, 16, "GiB", "https://github.com/awslabs/a
 
 # Relative room around a figure that a tool prints.
 MEMORY_ROOM = 0.02
-LINK_ROOM = 0.05
+LINK_ROOM = 0.08
 HOST_MEMORY_ROOM = 0.10
 DISK_ROOM = 0.05
 

@@ -16,7 +16,9 @@ from gputier.node.result import (
 SMI_SOURCE = (
     "nvidia-smi manual, return values; github.com/Azure/azurehpc-health-checks csc_nvidia_smi.nhc"
 )
-DCGM_SOURCE = "github.com/NVIDIA/DCGM 4.6.0 dcgmlib/dcgm_errors.h and src/dcgm_errors.c (2026-07-06)"
+DCGM_SOURCE = (
+    "github.com/NVIDIA/DCGM 4.6.0 dcgmlib/dcgm_errors.h and src/dcgm_errors.c (2026-07-06)"
+)
 
 
 class Status(NamedTuple):
@@ -85,7 +87,9 @@ OVERRIDES = {
     row.error: row
     for row in (
         Override(80, "ROW_REMAP_FAILURE", REPLACE, "an RMA criterion; older DCGM says reset"),
-        Override(108, "CUDA_FM_NOT_INITIALIZED", REBOOT, "older DCGM says monitor; CUDA cannot start"),
+        Override(
+            108, "CUDA_FM_NOT_INITIALIZED", REBOOT, "older DCGM says monitor; CUDA cannot start"
+        ),
         Override(47, "ABORTED", INCONCLUSIVE, "it did not run to its end"),
         Override(48, "TEST_DISABLED", HEALTHY, "nothing was tested, so nothing failed"),
         Override(56, "MEMORY_ALLOC", INCONCLUSIVE, "the memory was not tested, whatever it says"),

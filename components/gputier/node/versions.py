@@ -70,9 +70,7 @@ class CudaDriver(NamedTuple):
     date: str
 
 
-COMPATIBILITY = (
-    "https://docs.nvidia.com/deploy/cuda-compatibility/minor-version-compatibility.html"
-)
+COMPATIBILITY = "https://docs.nvidia.com/deploy/cuda-compatibility/minor-version-compatibility.html"
 CUDA_DRIVERS = (
     CudaDriver(11, 450, COMPATIBILITY, "2026-08"),
     CudaDriver(12, 525, COMPATIBILITY, "2026-08"),

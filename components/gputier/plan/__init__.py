@@ -19,7 +19,8 @@ from gputier.plan.explain import FloorCost
 from gputier.plan.market import DEPLOYABLE
 from gputier.plan.model import AROUND, Chosen, StackPlan, WorkloadPlan
 from gputier.plan.need import Need, need_of
-from gputier.plan.rules import RULES, Reason, title
+from gputier.plan.reasons import Reason
+from gputier.plan.rules import RULES, title
 from gputier.plan.tiers import Floor, Tier, purposes, tiers
 from gputier.plan.verdict import Verdict
 

@@ -11,7 +11,7 @@ from gputier.plan.explain import FloorCost, Leaning, OtherWay
 from gputier.plan.model import Chosen, StackPlan, WorkloadPlan
 from gputier.plan.need import Need
 from gputier.plan.price import UNKNOWN_BASIS
-from gputier.plan.rules import Reason
+from gputier.plan.reasons import Reason
 from gputier.plan.verdict import Verdict
 from gputier.sizing import Sizing
 

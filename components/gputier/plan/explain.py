@@ -85,13 +85,15 @@ def nearest_misses(verdicts: Sequence[Verdict], count: int = 3) -> tuple[Verdict
 
 
 def relaxations(verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:
-    """Per cloud, the rejected row that fails by the fewest rules, then the cheapest: relaxing all
-    its reasons makes it fit, because they are all it was rejected for."""
+    """Per cloud, the rejected row with the smallest relaxation: fewest rules, then the smallest
+    gap between what was needed and what it has, then the cheapest. Relaxing all its reasons makes
+    it fit, because they are all it was rejected for."""
     best: dict[str, tuple[tuple[object, ...], Verdict]] = {}
     for v in verdicts:
         if not v.reasons:
             continue
-        key = (len(v.reasons), v.total is None, v.total or 0.0, v.type.name)
+        gap = sum(r.gap for r in v.reasons)
+        key = (len(v.reasons), gap, v.total is None, v.total or 0.0, v.type.name)
         standing = best.get(v.type.cloud)
         if standing is None or key < standing[0]:
             best[v.type.cloud] = (key, v)

@@ -14,7 +14,7 @@ from typing import Any
 
 from gputier.catalog import Catalog, InstanceType, is_commercial, region_of_zone
 from gputier.errors import Problem, spelling_hint
-from gputier.plan.rules import Reason
+from gputier.plan.reasons import Reason
 from gputier.workload import CapacityChoice, Workload
 
 CONFIRMED, ABSENT, UNCONFIRMED = "confirmed", "absent", "unconfirmed"

@@ -27,8 +27,9 @@ def notes_of(ask: Ask, best: Verdict, more: tuple[str, ...], environment: str) -
         yield "bare metal: boots slowly and has no other tenant"
     if row.lifecycle == "previous-generation":
         yield "previous generation: the cloud still sells it and steers to newer ones"
-    if row.unverified:
-        yield f"unverified in the catalogue: {', '.join(row.unverified)}"
+    doubtful = [f for f in row.unverified if f in _matters(ask)]
+    if doubtful:
+        yield f"unverified in the catalogue: {', '.join(doubtful)}"
     if row.gpu_model_confidence != "provider":
         yield f"the cloud does not name this GPU; {row.gpu_model} is inferred"
     if best.machine.nvme_disks and "disk_throughput" in ask.need.floors:
@@ -40,6 +41,28 @@ def notes_of(ask: Ask, best: Verdict, more: tuple[str, ...], environment: str) -
     if environment in PRODUCTION and best.use == "spot":
         yield "spot in prod: machines may be taken away with two minutes' notice or less"
     yield from more
+
+
+def _matters(ask: Ask) -> set[str]:
+    """Columns of the data that this choice rests on."""
+    bought = {"on_demand": "on_demand_support", "spot": "spot_support"}
+    columns = {"gpu_model", "gpu_count", "gpu_memory_gib", bought.get(ask.choice.use, "")}
+    for rule, names in _COLUMNS.items():
+        if rule in ask.need.floors:
+            columns.update(names)
+    return columns
+
+
+#: Columns behind a floor: a doubt about one is worth telling where the floor is asked for.
+_COLUMNS = {
+    "vcpu": ("vcpus",),
+    "host_memory": ("memory_gib",),
+    "network": ("network_gbps", "network_baseline_gbps"),
+    "fabric": ("interconnect", "rdma", "network_interfaces_max"),
+    "scratch": ("local_nvme_count", "local_nvme_gib_total"),
+    "disk_throughput": ("local_nvme_count",),
+    "nvlink": ("nvlink", "nvlink_gb_s_per_gpu"),
+}
 
 
 def _availability_notes(ask: Ask, best: Verdict) -> Iterator[str]:

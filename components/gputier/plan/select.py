@@ -18,15 +18,10 @@ from gputier.plan import price as prices
 from gputier.plan.machine import Machine
 from gputier.plan.market import Market, Places
 from gputier.plan.need import Need, scales
-from gputier.plan.rules import (
-    NVME_MB_S_PER_DISK,
-    RULES,
-    Check,
-    Context,
-    Reason,
-    bound,
-    model_fit,
-)
+from gputier.plan.reasons import FAR, Check, Context, Reason, bound, doublings
+from gputier.plan.rules import RULES
+from gputier.plan.rules_gpu import model_fit
+from gputier.plan.rules_machine import NVME_MB_S_PER_DISK
 from gputier.plan.tiers import Floor
 from gputier.plan.verdict import Verdict
 from gputier.sizing import Sizing
@@ -372,9 +367,8 @@ def _money_reasons(
 def _ceiling_reason(ceiling: float, per_machine: float | None) -> Reason:
     needed = f"≤ {units.usd_per_hour(ceiling)}"
     if per_machine is None:
-        return Reason("price_ceiling", needed, "price unknown", "max_usd_per_hour: drop it")
+        return Reason("price_ceiling", needed, "price unknown", "max_usd_per_hour: drop it", FAR)
     has = units.usd_per_hour(per_machine)
     # Rounded up, so that pasting it really makes the machine fit.
-    return Reason(
-        "price_ceiling", needed, has, f"max_usd_per_hour: {ceil(per_machine * 100) / 100:.2f}"
-    )
+    relax = f"max_usd_per_hour: {ceil(per_machine * 100) / 100:.2f}"
+    return Reason("price_ceiling", needed, has, relax, doublings(ceiling, per_machine))

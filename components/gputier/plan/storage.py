@@ -12,7 +12,8 @@ from gputier.catalog import Catalog
 from gputier.plan.machine import Machine
 from gputier.plan.need import Need, scales
 from gputier.plan.price import HOURS_PER_MONTH
-from gputier.plan.rules import bound, disk_speeds
+from gputier.plan.reasons import bound
+from gputier.plan.rules_machine import disk_speeds
 
 #: Root volume of a machine, GiB. Our own default (unverified): an image with driver and CUDA
 #: toolkits, containers and wheels beside it.

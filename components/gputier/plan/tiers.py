@@ -62,6 +62,7 @@ class Tier:
     require: tuple[Floor, ...]
     prefer: tuple[Floor, ...]
     depth: str
+    depth_requirement: str
 
 
 @cache
@@ -94,6 +95,7 @@ def _tier(kind: str, name: str, body: dict[str, Any]) -> Tier:
         require=tuple(_floor(origin, entry) for entry in body.get("require", ())),
         prefer=tuple(_floor(origin, entry) for entry in body.get("prefer", ())),
         depth=body.get("depth", ""),
+        depth_requirement=body.get("depth_requirement", ""),
     )
 
 

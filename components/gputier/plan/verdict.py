@@ -8,7 +8,7 @@ from gputier.catalog import InstanceType
 from gputier.plan.machine import Machine
 from gputier.plan.market import CONFIRMED, DEPLOYABLE, UNCONFIRMED
 from gputier.plan.price import Cost
-from gputier.plan.rules import Reason
+from gputier.plan.reasons import Reason
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,9 @@ def module_text(ctx: Context) -> str:
 def module_version(ctx: Context) -> str | None:
     """The version of the loaded module, None when the kernel does not tell."""
     found = re.search(r"Module(?: for \S+)?\s+(\d+\.\d+(?:\.\d+)?)", module_text(ctx))
-    return found[1] if found else (ctx.host.read("/sys/module/nvidia/version") or "").strip() or None
+    return (
+        found[1] if found else (ctx.host.read("/sys/module/nvidia/version") or "").strip() or None
+    )
 
 
 def smi_version(ctx: Context) -> str | None:
@@ -260,11 +262,13 @@ def _no_cuda(expect: Expectation) -> str | None:
     return None if asked else "the plan names no CUDA version"
 
 
-MODULE_SOURCE = "NVIDIA driver README, open kernel modules; github.com/skypilot-org/skypilot/issues/9639"
+MODULE_SOURCE = (
+    "NVIDIA driver README, open kernel modules; github.com/skypilot-org/skypilot/issues/9639"
+)
 CHECKS_MODULE = (
     Check("kernel-module", "kernel module", kernel_module, "driver",
           {CONFIG: "install the driver for this kernel in the image, and hold the kernel"},
-          "github.com/GoogleCloudPlatform/compute-gpu-installation issues 10, 25", needs=("pci",)),
+          "github.com/GoogleCloudPlatform/compute-gpu-installation issues 10, 25"),
     Check("module-flavour", "module flavour", flavour, "driver", {CONFIG: IMAGE},
           MODULE_SOURCE, needs=("kernel-module",)),
     Check("driver-branch", "driver branch", branch, "driver", {CONFIG: IMAGE},

@@ -134,6 +134,4 @@ CHECKS_HEALTH = (
         needs=("driver",),
     ),
 )
-CHECKS_LAST = (
-    Check("xid-after", "Xid at the end", xid_after, "end", REMEDIES, xids.SOURCE),
-)
+CHECKS_LAST = (Check("xid-after", "Xid at the end", xid_after, "end", REMEDIES, xids.SOURCE),)
