@@ -1,0 +1,61 @@
+"""The README shows what the product prints, and its commands work."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gputier.cli.__main__ import main
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """The fenced code blocks of a language, in order."""
+    text = page.read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+
+
+def test_the_plan_in_the_readme_is_what_the_command_prints(
+    root: Path,
+    generated: Callable[[str, str, str], None],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(root)
+    monkeypatch.setenv("COLUMNS", "110")
+    assert main(["plan", "dev"]) == 0
+    printed = capsys.readouterr().out
+    generated("README.md", "plan", f"```\n$ gputier plan dev\n{printed}```\n")
+
+
+def test_the_python_of_the_readme_runs(
+    root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(root)
+    (example,) = blocks(root / "README.md", "python")
+    exec(compile(example, "README.md", "exec"), {})  # noqa: S102  the README's own example
+    machine, cost = capsys.readouterr().out.split()
+    assert machine
+    assert float(cost) > 0
+
+
+def test_every_command_in_the_readme_is_understood(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Those that only read are run; the others are asked for their help."""
+    monkeypatch.chdir(root)
+    text = (root / "README.md").read_text(encoding="utf-8")
+    commands = {line.split("#")[0] for line in re.findall(r"`(gputier [^`]+)`", text)}
+    commands |= set(re.findall(r"^(gputier [^#\n]+)", text, re.MULTILINE))
+    assert len(commands) > 8
+    for command in sorted(commands):
+        words = shlex.split(command.replace("[STACK or FILE]", "dev").replace("STACK", "dev"))[1:]
+        if {"refresh", "workloads.yaml"} & set(words) or words[0] == "lock" or "-" in words:
+            words = [words[0], *([words[1]] if words[1] == "refresh" else []), "--help"]
+        code = main(words)
+        out = capsys.readouterr()
+        assert code == 0, (command, out.err)
+        assert out.out
