@@ -203,6 +203,28 @@ def test_each_clouds_relaxation_has_the_fewest_reasons_then_the_smallest_gap_the
         assert told.total == (min(known) if known else None)
 
 
+# (cloud, what to relax): the nearest there is, not the cheapest that is far off.
+NEAREST: dict[str, list[tuple[str, list[str]]]] = {
+    "64 GPUs": [("aws", ["gpu.count: 8"]), ("gcp", ["gpu.count: 16"])],
+    "high-end rendering": [("aws", ["gpu.nvlink"]), ("gcp", ["gpu.nvlink"])],
+    "too cheap": [("aws", ["max_usd_per_hour: 1.33"]), ("gcp", ["max_usd_per_hour: 1.04"])],
+    "too fast a network": [
+        ("aws", ["network.bandwidth: 6400Gbps"]), ("gcp", ["network.bandwidth: 1800Gbps"])],
+    "a host no N1 has": [("gcp", ["memory: 624GiB"])],
+    "a region without it": [("aws", ["regions.aws: add one of them"])],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NEAREST)
+def test_the_smallest_relaxation_is_the_nearest_figure(name: str) -> None:
+    found = planned(IMPOSSIBLE[name]).relaxations
+    told = [(v.type.cloud, [r.relax for r in v.reasons]) for v in found]
+    assert [cloud for cloud, _ in told] == [cloud for cloud, _ in NEAREST[name]]
+    for (_, relaxed), (_, expected) in zip(told, NEAREST[name], strict=True):
+        assert len(relaxed) == len(expected)
+        assert all(r.startswith(e) for r, e in zip(relaxed, expected, strict=True)), relaxed
+
+
 @pytest.mark.parametrize("name", IMPOSSIBLE)
 def test_dropping_all_of_a_relaxations_rules_makes_its_row_fit(name: str) -> None:
     plan, ask = planned(IMPOSSIBLE[name]), ask_of(IMPOSSIBLE[name])

@@ -139,11 +139,11 @@ LOWERED: Mapping[str, tuple[dict[str, str], dict[str, Any], Override]] = {
     ),
     "vCPU": (
         {"tier": "high-end"}, {"cpu": {"count": 48}},
-        Override("vcpu", "tier high-end", 12, 48),
+        Override("vcpu", "tier high-end", 12, 48, "gpu"),
     ),
     "host memory": (
         {"tier": "high-end"}, {"memory": "256GiB"},
-        Override("host_memory", "tier high-end", 1, 256),
+        Override("host_memory", "tier high-end", 1, 256, "installed"),
     ),
     "one GPU": (
         {"tier": "high-end"}, {"gpu": {"count": 1}},

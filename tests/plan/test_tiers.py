@@ -106,10 +106,11 @@ def test_mid_and_high_end_keep_30_percent_of_the_card_free(name: str, free: floa
 
 
 @pytest.mark.parametrize(
-    ("name", "depth"), [("entry", "quick"), ("mid", "standard"), ("high-end", "burn-in")]
+    ("name", "depth", "requirement"),
+    [("entry", "quick", "9"), ("mid", "standard", "21"), ("high-end", "burn-in", "23")],
 )
-def test_each_tier_has_its_depth_of_validation(name: str, depth: str) -> None:
-    assert tiers()[name].depth == depth
+def test_each_tier_has_its_depth_of_validation(name: str, depth: str, requirement: str) -> None:
+    assert (tiers()[name].depth, tiers()[name].depth_requirement) == (depth, requirement)
 
 
 @pytest.mark.parametrize("rule", ["gpu_memory", "network", "disk_throughput"])

@@ -32,6 +32,7 @@ PARSED: dict[str, cron.Cron] = {
     "0 */6 * * *": cron.Cron(
         minutes("00:00", "06:00", "12:00", "18:00"), EVERY_DAY, EVERY_MONTH, WEEK, True
     ),
+    "0 */23 */1 * *": cron.Cron(minutes("00:00", "23:00"), EVERY_DAY, EVERY_MONTH, WEEK, True),
     "0-30/15 8 * * *": cron.Cron(
         minutes("08:00", "08:15", "08:30"), EVERY_DAY, EVERY_MONTH, WEEK, True
     ),
@@ -89,6 +90,7 @@ REFUSED: dict[str, str] = {
     "0 8 * * fri-mon": "range `fri-mon` of weekdays in : it runs backwards; write `fri-7,0-mon`",
     "5/15 1 * * *": "`5/15` in : a step needs `*` or a range, such as `5-59/15`",
     "*/0 1 * * *": "step `0` of minutes in : steps go from 1 to 59",
+    "0 */24 * * *": "step `24` of hours in : steps go from 1 to 23",
     "*/90 1 * * *": "step `90` of minutes in : steps go from 1 to 59",
     "*/x 1 * * *": "step `x` of minutes in : steps go from 1 to 59",
     "0 , * * *": "`` as hour in : hours go from 0 to 23",

@@ -558,6 +558,16 @@ def test_a_top_level_key_says_what_it_takes(
     assert problem.position.line == 1
 
 
+def test_a_missing_field_is_placed_at_the_key_of_the_map_that_lacks_it(
+    said: Callable[[str], str],
+) -> None:
+    text = said("workloads:\n  chat:\n    budget: {action: none}\n")
+    assert (
+        "  3:5    budget: {action: none}\n"
+        "         ^^^^^^ `budget.usd_per_month` of workload `chat` is needed here"
+    ) in text
+
+
 def test_one_run_reports_clashes_beside_broken_fields() -> None:
     """A broken field hides only those clashes that read it."""
     with pytest.raises(errors.InvalidInput) as caught:

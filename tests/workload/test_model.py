@@ -199,6 +199,64 @@ def test_numbers_that_a_person_or_the_cli_quoted_are_numbers() -> None:
     assert (made.nodes, made.hours_per_month, made.scale.max) == (4, 100.0, 6)
 
 
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [(True, True), (False, False), ("true", True), ("false", False)],
+)
+def test_true_and_false_may_be_quoted(written: object, value: bool) -> None:
+    assert Gpu.model_validate({"vgpu": written}).vgpu is value
+
+
+# A field's path → the least and the most it takes, and just outside of each.
+BOUNDS: dict[str, tuple[list[Any], list[Any]]] = {
+    "nodes": ([1, 1000], [0, 1001, -1]),
+    "memory": (["1GiB", "64TiB", "1.08GB"], ["0.99GiB", "1GB", "65TiB"]),
+    "hours_per_month": ([1, 744], [0.99, 744.1]),
+    "max_usd_per_hour": ([0.01, 1e6, "$1000000/h"], [0, 1e6 + 1, "$0/h", -1]),
+    "gpu.count": ([1, 72], [0, 73]),
+    "gpu.memory": (["1GB", "2048GB", "2TB"], ["0.9GB", "2049GB", "3TB"]),
+    "gpu.total_memory": (["1GB", "256TB"], ["0.9GB", "257TB"]),
+    "gpu.nvlink": (["1GB/s", "100TB/s"], ["0.9GB/s", "101TB/s"]),
+    "gpu.compute_capability": ([1, 20, "8.9"], [0.9, 20.1]),
+    "disk.data": (["1GB", "1PB", "1GiB"], ["0.9GB", "1.1PB", "1PiB"]),
+    "disk.throughput": (["1MB/s", "1000GB/s"], ["0.9MB/s", "1001GB/s"]),
+    "disk.iops": ([1, 10_000_000], [0, 10_000_001]),
+    "network.bandwidth": (["100Mbps", "100Tbps"], ["99Mbps", "101Tbps"]),
+    "model.parameters": (["100K", "100T", 2001 * 1e6], ["99K", "101T", 0, 2000, 2001, -7]),
+    "model.measured_gib": ([0.1, 2048, "2TiB"], [0, 2048.1, "3TiB"]),
+    "model.context_tokens": ([1, 100_000_000], [0, 10**100]),
+    "budget.usd_per_month": ([1, 1e9], [0, 1e9 + 1, "$5/h"]),
+    "scale.max": ([1, 1000], [0, 1001]),
+    "gpu.models": (["x" * 60], ["x" * 61, ["a"] * 101]),
+    "network.vpc": (["x" * 200], ["x" * 201]),
+    "model.config": (["x" * 1000], ["x" * 1001, "a\nb"]),
+    "zones": (["x" * 40], ["x" * 41, "A"]),
+}
+
+
+def with_field(path: str, value: Any) -> dict[str, Any]:
+    part, _, name = path.rpartition(".")
+    others = {"measured_gib": 1} if part == "model" else {}  # so that the model can be sized
+    return {part: {**others, name: value}} if part else {name: value}
+
+
+@pytest.mark.parametrize(
+    ("path", "value"), [(path, v) for path, (good, _) in BOUNDS.items() for v in good]
+)
+def test_a_field_takes_its_least_and_its_most(path: str, value: Any) -> None:
+    Workload.model_validate(with_field(path, value))
+
+
+@pytest.mark.parametrize(
+    ("path", "value"), [(path, v) for path, (_, bad) in BOUNDS.items() for v in bad]
+)
+def test_a_field_takes_nothing_beyond(path: str, value: Any) -> None:
+    with pytest.raises(errors.InvalidInput) as caught:
+        Workload.model_validate(with_field(path, value))
+    (problem,) = caught.value.problems
+    assert problem.path.startswith(path)
+
+
 def test_nothing_declares_nothing() -> None:
     assert Workload.model_validate({"gpu": None, "nodes": None, "capacity": None}) == Workload()
     assert Workload.model_validate({"gpu": {}, "schedule": [], "scale": {}}) == Workload()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from gputier.errors import Position, Problem
-from gputier.workload import Defaults, Discount, Workload, base, problems
+from gputier.workload import Defaults, Discount, Model, Workload, base, problems
 from gputier.workload.complaints import TYPE
 
 # Schema node → the error types that pydantic-core can raise there (pydantic-core's own
@@ -114,6 +114,11 @@ def test_steps_that_only_normalisation_made_are_left_out() -> None:
         (("capacity", 0, "use"), {"capacity": "spot"}, ("capacity",)),
         (("capacity", 0, "count"), {"capacity": {"count": 0}}, ("capacity", "count")),
         (("capacity", 1, "use"), {"capacity": ["a", "b"]}, ("capacity", 1)),
+        (
+            ("model", "training", "lora_rank"),
+            {"model": Model(name="a")},
+            ("model", "training", "lora_rank"),
+        ),
         (("regions", "azur", "[key]"), {"regions": {"azur": 1}}, ("regions", "azur")),
         (("gpu", "cont"), {"gpu": {}}, ("gpu", "cont")),
         (("budget", "usd_per_month"), {"budget": {}}, ("budget", "usd_per_month")),

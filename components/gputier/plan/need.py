@@ -23,12 +23,13 @@ SPREADS_OVER_NODES = frozenset({"training"})
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """A tier's or purpose's floor that the workload's own word replaced."""
+    """A tier's or purpose's floor that the workload's own word replaced; `per` scaled it."""
 
     rule: str
     origin: str
     was: FloorValue
     now: FloorValue | None
+    per: str = ""
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,9 @@ def _override(
     )
     if replaced and not raised:
         overrides.append(
-            Override(rule, standing.origin, standing.value, own.value if own else None)
+            Override(
+                rule, standing.origin, standing.value, own.value if own else None, standing.per
+            )
         )
 
 

@@ -35,12 +35,20 @@ def notes_of(ask: Ask, best: Verdict, more: tuple[str, ...], environment: str) -
     if best.machine.nvme_disks and "disk_throughput" in ask.need.floors:
         yield "NVMe counts as 500 MB/s a disk; the node measures it"
     for override in ask.need.overrides:
-        was = _shown(override.was)
+        was = _shown(override.was) + _PER[override.per]
         now = "dropped" if override.now is None else f"is {_shown(override.now)}"
         yield f"your own word overrides {override.origin}: {override.rule} {now}, not {was}"
     if environment in PRODUCTION and best.use == "spot":
         yield "spot in prod: machines may be taken away with two minutes' notice or less"
     yield from more
+
+
+_PER = {
+    "": "",
+    "needed": " per GiB of needed GPU memory",
+    "gpu": " per GPU",
+    "installed": " per GiB of installed GPU memory",
+}
 
 
 def _matters(ask: Ask) -> set[str]:
@@ -69,8 +77,11 @@ def _availability_notes(ask: Ask, best: Verdict) -> Iterator[str]:
     cloud = best.type.cloud
     if best.plan_only:
         yield f"plan only: gputier does not deploy {cloud}; shown, never locked"
-    if best.unconfirmed:
+    if best.unconfirmed and not ask.catalog.zones(cloud, best.type.name):
         yield f"availability unconfirmed: no source lists {best.type.name} in any region"
+    elif best.unconfirmed:
+        where = ", ".join(best.zones) or best.region
+        yield f"availability unconfirmed: no source says that {where} sells {best.type.name}"
     if cloud in ask.market.open_regions:
         yield f"no region declared for {cloud}: every commercial region was searched"
 

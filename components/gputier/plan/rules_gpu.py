@@ -15,7 +15,8 @@ def gpu_model(floor: Floor, m: Machine, _g: Gpu, _c: Context) -> Reason | None:
     if m.type.gpu_model in floor.names:
         return None
     wanted = " or ".join(floor.names)
-    return Reason("gpu_model", wanted, m.type.gpu_model, f"gpu.models: add {m.type.gpu_model}")
+    relax = f"gpu.models: add {m.type.gpu_model}"
+    return Reason("gpu_model", wanted, m.type.gpu_model, relax, PURPOSE)
 
 
 def gpu_exclude(floor: Floor, m: Machine, _g: Gpu, _c: Context) -> Reason | None:

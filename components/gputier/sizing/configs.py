@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, cast
 
-from gputier.sizing import hybrids
+from gputier.sizing import blocks, hybrids
 from gputier.sizing.files import MOST_CONFIG_BYTES, Json, is_map, positive, read_json, refuse
 from gputier.sizing.shape import Mla, Shape, counted
 from gputier.sizing.spellings import Config
@@ -41,11 +41,27 @@ class FromConfig(NamedTuple):
     shape: Shape
     precision: str | None
     notes: tuple[str, ...]
+    quantised: bool = False
+
+
+def beside(path: Path) -> Path:
+    """The file in which TensorRT Model Optimizer writes how it quantised the model."""
+    return path.with_name("hf_quant_config.json")
 
 
 def read_config(path: Path) -> FromConfig:
-    """Read a config.json. Raises InvalidInput when it cannot be read or is no model's."""
-    return from_config(read_json(path, "model.config", MOST_CONFIG_BYTES), path)
+    """Read a config.json, and a hf_quant_config.json beside it where the former says nothing of
+    quantisation. Raises InvalidInput when it cannot be read or is no model's."""
+    found = from_config(read_json(path, "model.config", MOST_CONFIG_BYTES), path)
+    if found.quantised or not beside(path).is_file():
+        return found
+    raw = read_json(beside(path), "model.config", MOST_CONFIG_BYTES)
+    quantised = raw.get("quantization")
+    precision = _quantised(cast("Json", quantised)) if is_map(quantised) else None
+    if precision is None:
+        note = f"`{beside(path)}` names no quantisation that is sized"
+        return found._replace(notes=(*found.notes, note))
+    return found._replace(precision=precision, quantised=True)
 
 
 def from_config(raw: Json, path: Path | str = "config.json") -> FromConfig:
@@ -53,12 +69,6 @@ def from_config(raw: Json, path: Path | str = "config.json") -> FromConfig:
     config = Config(raw)
     hidden = config.number("hidden")
     layers = config.number("layers") or len(config.words("layers_block_type"))
-    if isinstance(config.text.get("block_configs"), list):
-        refuse(
-            "model.config",
-            f"`{path}` describes every layer by itself (block_configs), which is not read",
-            "give `model.name`, or `model.parameters` with a `model.architecture`",
-        )
     if not hidden or not layers or layers > 10_000:
         what = "a diffusers pipeline's" if "_class_name" in raw else "no language model's"
         refuse(
@@ -79,8 +89,12 @@ def from_config(raw: Json, path: Path | str = "config.json") -> FromConfig:
     )
     if kinds.linear:
         notes.append("a hybrid model: its parameters are estimated from the configuration")
+    if blocks.described(config):
+        shape = blocks.applied(shape, config)
+        notes.append("its layers differ (block_configs): sized with their means")
     shape = replace(shape, parameters=counted(shape))
-    return FromConfig(shape, _precision(config), tuple(notes))
+    quantised = config.raw.get("quantization_config") or config.text.get("quantization_config")
+    return FromConfig(shape, _precision(config), tuple(notes), is_map(quantised))
 
 
 def _attention(config: Config, hidden: int, kinds: hybrids.Kinds) -> Shape:
@@ -220,6 +234,10 @@ def _quantised(config: Json) -> str | None:
     """The precision of a quantization_config; None for a method that is not known."""
     text = json.dumps(config).lower()
     method = str(config.get("quant_method") or config.get("quant_algo") or "").lower()
+    if "awq" in method and method.startswith("w4"):  # Model Optimizer's W4A16_AWQ, W4A8_AWQ
+        return "int4-awq"
+    if method in ("int8_sq", "w8a16", "int8"):
+        return "int8"
     bits = int(positive(config.get("bits") or config.get("w_bit")))
     if method in ("gptq", "awq"):
         return "int8" if bits == 8 else f"int4-{method}"

@@ -45,9 +45,12 @@ def _only_seats(model: Model) -> bool:
     return not (model.name or model.config or model.weights_index or model.parameters)
 
 
-def _finish(draft: Draft, own_gib: float, limit: float, kept_free: float) -> tuple[Part, ...]:
-    needed = sum(part.gib for part in draft.parts)
-    margin = margins.with_kept_free(needed, own_gib, limit, kept_free)
+def _needed(draft: Draft) -> float:
+    return sum(part.gib for part in draft.parts)
+
+
+def _finish(draft: Draft, own: Own, limit: float, kept_free: float) -> tuple[Part, ...]:
+    margin = margins.with_kept_free(_needed(draft), own, limit, kept_free)
     return tuple(draft.parts) + ((margin,) if margin else ())
 
 
@@ -56,9 +59,10 @@ def _measured(model: Model, measured_gib: float, gpus: int, kept_free: float) ->
     draft = Draft(
         [Part("weights", measured_gib, f"measured: {measured_gib:g} GiB per GPU, all parts")]
     )
-    own = measured_gib * margins.MEASURED_MARGIN
+    own = Own(measured_gib * margins.MEASURED_MARGIN, f"{margins.MEASURED_MARGIN:.0%}")
     parts = _finish(draft, own, limit, kept_free)
-    return Sizing(gpus, parts, limit, "your own measurement (`model.measured_gib`)", MEASURED)
+    basis = "your own measurement (`model.measured_gib`)"
+    return Sizing(gpus, parts, limit, basis, MEASURED, (), (1.0, 1 + margins.MEASURED_MARGIN))
 
 
 def _seats(seats: int, gpus: int, kept_free: float) -> Sizing:
@@ -79,23 +83,38 @@ def _seats(seats: int, gpus: int, kept_free: float) -> Sizing:
 
 def _serving(model: Model, known: Known, gpus: int, kept_free: float) -> Sizing:
     draft = serve(model, known, gpus)
-    needed = sum(part.gib for part in draft.parts)
     limit = margins.SERVING_LIMIT
-    parts = _finish(draft, needed * known.widen, limit, kept_free)
-    warnings = (*known.warnings, *draft.warnings, *_unread(model))
-    return Sizing(gpus, parts, limit, known.basis, known.confidence, warnings)
+    own = margins.serving_margin(_needed(draft), reserve_gib(draft), known)
+    kind = "serving quantised" if of(known.precision).quantised else "serving 16-bit"
+    return Sizing(
+        gpus,
+        _finish(draft, own, limit, kept_free),
+        limit,
+        known.basis,
+        known.confidence,
+        (*known.warnings, *draft.warnings, *_unread(model)),
+        margins.spread(kind, known.confidence),
+        known.shape.parameters,
+    )
 
 
 def _training(model: Model, training: Training, known: Known, asked: tuple[int, float]) -> Sizing:
     gpus, kept_free = asked
     draft, job = train(model, known, training, gpus)
-    needed = sum(part.gib for part in draft.parts)
-    own, weak = margins.training_margin(job, needed, known)
+    own = margins.training_margin(job, _needed(draft), known)
     limit = margins.TRAINING_LIMIT
-    parts = _finish(draft, own, limit, kept_free)
+    weak = own.warnings or job.whole_on_each or training.objective != "sft"
     confidence = FAIR if weak and known.confidence == GOOD else known.confidence
-    warnings = (*known.warnings, *draft.warnings, *weak, *_unread(model))
-    return Sizing(gpus, parts, limit, known.basis, confidence, warnings)
+    return Sizing(
+        gpus,
+        _finish(draft, own, limit, kept_free),
+        limit,
+        known.basis,
+        confidence,
+        (*known.warnings, *draft.warnings, *own.warnings, *_unread(model)),
+        margins.spread(job.method, confidence),
+        known.shape.parameters,
+    )
 
 
 def _image(model: Model, gpus: int, kept_free: float) -> Sizing:

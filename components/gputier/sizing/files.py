@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import re
+import struct
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, cast
@@ -12,6 +14,7 @@ from gputier import errors
 
 Json = Mapping[str, Any]
 
+INDEX = "model.weights_index"
 MOST_CONFIG_BYTES = 4 * 2**20
 MOST_INDEX_BYTES = 64 * 2**20
 """Far above a mixture of experts with a trillion parameters (a line per tensor)."""
@@ -42,6 +45,48 @@ def read_index(path: Path) -> FromIndex:
     numbers = [int(found[1]) for name in names if (found := _LAYER.search(name))]
     parameters = positive(cast("Json", metadata).get("total_parameters"))
     return FromIndex(total, parameters or None, max(numbers) + 1 if numbers else None)
+
+
+def read_safetensors(path: Path) -> FromIndex:
+    """The header of a single .safetensors file. Raises InvalidInput when it is something else."""
+    try:
+        with path.open("rb") as file:
+            (length,) = struct.unpack("<Q", file.read(8))
+            if length > MOST_INDEX_BYTES:
+                raise ValueError("no header")
+            header: object = json.loads(file.read(length))
+    except OSError as error:
+        refuse(
+            INDEX,
+            f"`{path}` cannot be read: {error.strerror or error}",
+            "the path counts from the folder of the declaring file",
+        )
+    except (struct.error, ValueError, RecursionError):
+        refuse(INDEX, f"`{path}` is no safetensors file", "download it again")
+    tensors = cast("Json", header) if is_map(header) else {}
+    total = parameters = 0.0
+    numbers: list[int] = []
+    for name, tensor in tensors.items():
+        if name == "__metadata__" or not is_map(tensor):
+            continue
+        offsets, shape = tensor.get("data_offsets"), tensor.get("shape")
+        if not _numbers(offsets, 2) or not _numbers(shape):
+            refuse(INDEX, f"`{path}`: the tensor {name} has no shape and offsets", "")
+        total += offsets[1] - offsets[0]
+        parameters += math.prod(shape)
+        numbers += [int(found[1])] if (found := _LAYER.search(name)) else []
+    if total <= 0:
+        refuse(INDEX, f"`{path}` holds no tensors", "")
+    # Packed four-bit weights count several to an element: only unpacked ones tell a count.
+    plain = parameters if total >= 2 * parameters else None
+    return FromIndex(total, plain, max(numbers) + 1 if numbers else None)
+
+
+def _numbers(value: object, length: int | None = None) -> bool:
+    if not isinstance(value, list):
+        return False
+    items = cast("list[object]", value)
+    return (length is None or len(items) == length) and all(isinstance(i, int) for i in items)
 
 
 def read_json(path: Path, field: str, most: int) -> Json:

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gputier import units
-from gputier.sizing import configs, files, names, table
+from gputier.sizing import configs, files, gguf, names, table
 from gputier.sizing.formats import FORMATS
 from gputier.sizing.shape import Shape, counted, matrices, typical
 from gputier.workload.ml import Architecture, Model
 
 GOOD, FAIR, WEAK, MEASURED = "good", "fair", "weak", "measured"
 
-UNVERIFIED_MARGIN = 0.10
+UNVERIFIED_MARGIN = 0.05
 """Widening for a table row that no second source confirms."""
 
 COUNT_ONLY_MARGIN = 0.30
@@ -55,6 +55,7 @@ def resolve(model: Model) -> Known | None:
     key = _Key(
         model.name,
         _stamp(model.config_path),
+        _stamp(configs.beside(model.config_path) if model.config_path else None),
         _stamp(model.weights_index_path),
         model.parameters,
         model.active_parameters,
@@ -77,6 +78,8 @@ class _Key(NamedTuple):
 
     name: str | None
     config: _Stamp | None
+    beside: _Stamp | None
+    """hf_quant_config.json in the folder of the config."""
     weights: _Stamp | None
     parameters: int | None
     active: int | None
@@ -156,8 +159,11 @@ def _by_config(path: Path) -> Known:
 
 
 def _by_index(path: Path, key: _Key) -> Known:
-    """Bytes are exact; the shape is assumed from the count that they hold."""
-    found = files.read_index(path)
+    """Bytes are exact; the shape is assumed from the count that they hold, unless GGUF tells it."""
+    if path.suffix == ".gguf":
+        return _by_gguf(path, key)
+    single = path.suffix == ".safetensors"
+    found = files.read_safetensors(path) if single else files.read_index(path)
     stored = key.precision or "bf16"
     parameters = found.parameters or found.total_bytes / FORMATS[stored].bytes
     shape = typical(parameters, key.active)
@@ -169,7 +175,7 @@ def _by_index(path: Path, key: _Key) -> Known:
     return Known(
         shape,
         stored,
-        f"`{path}`, the weights' own index",
+        f"`{path}`, the weights' own {'header' if single else 'index'}",
         FAIR,
         said=key.precision is not None,
         stored_bytes=found.total_bytes,
@@ -180,6 +186,18 @@ def _by_index(path: Path, key: _Key) -> Known:
             f" activations are those of a typical decoder of {units.parameters(parameters)}; give"
             " `model.config` or `model.architecture` for the real ones",
         ),
+    )
+
+
+def _by_gguf(path: Path, key: _Key) -> Known:
+    """A GGUF header has both: the tensors' bytes and the shape."""
+    found = gguf.read_gguf(path)
+    return Known(
+        found.shape,
+        key.precision or ("q4_0" if found.quantised else "fp16"),
+        f"`{path}` ({found.name}), the file's own header",
+        said=found.quantised,
+        stored_bytes=found.total_bytes,
     )
 
 

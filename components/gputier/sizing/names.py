@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 
+from gputier.sizing.formats import GGUF
+
 _SEPARATORS = re.compile(r"[\s_:/+\-]+")
 _LETTER_DIGIT = re.compile(r"(?<=[a-z])(?=\d)")
 
@@ -46,7 +48,8 @@ def understood(name: str) -> Asked:
     precision, unknown = None, None
     if gguf := _GGUF.search(text):
         text = text[: gguf.start()] + text[gguf.end() :]
-        precision = QUANTISED.get(gguf[1].lower())
+        kind = gguf[1].lower()
+        precision = QUANTISED.get(kind) or (kind if kind in GGUF else None)
         unknown = None if precision else gguf[1]
     kept: list[str] = []
     for word in re.split(r"(?<=[\s_:/\-])", text):

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 GIB = 2.0**30
 
+RULE_OF_THUMB_BYTES = 3.0
+"""2 bytes a parameter, and half of that again for everything else."""
+
 
 def several(count: int, thing: str) -> str:
     """`1 sequence`, `4 sequences`."""
@@ -32,7 +35,9 @@ class Sizing:
 
     `parts` are GiB per GPU and sum to `per_gpu_gib`, margin included; a part that is zero is left
     out. `limit_fraction` is the share of a card's usable memory that may be filled, `basis` says
-    which input was used, `confidence` is measured, good, fair or weak.
+    which input was used, `confidence` is measured, good, fair or weak. `spread` is the range of
+    what nine of ten measured jobs of the kind used, as factors of `needed_gib`. `parameters` is
+    the model's count where there is one.
     """
 
     gpus: int
@@ -41,6 +46,8 @@ class Sizing:
     basis: str
     confidence: str
     warnings: tuple[str, ...] = ()
+    spread: tuple[float, float] = (1.0, 1.0)
+    parameters: float | None = None
 
     @property
     def per_gpu_gib(self) -> float:
@@ -56,6 +63,20 @@ class Sizing:
     def needed_gib(self) -> float:
         """GiB per GPU that the job is expected to use: everything but the margin."""
         return sum(part.gib for part in self.parts if part.name != "margin")
+
+    @property
+    def range_gib(self) -> tuple[float, float]:
+        """GiB per GPU between which the peak is expected to lie, without a margin."""
+        low, high = self.spread
+        return self.needed_gib * low, self.needed_gib * high
+
+    @property
+    def rule_of_thumb_gib(self) -> float | None:
+        """Parameters (billions) × 2 GB × 1.5 ÷ GPUs, what people reckon with; None without a
+        parameter count."""
+        if self.parameters is None:
+            return None
+        return self.parameters * RULE_OF_THUMB_BYTES / self.gpus / GIB
 
     def fits(self, usable_gib: float) -> bool:
         """Whether a card of which a process can really allocate `usable_gib` is large enough."""

@@ -1,7 +1,7 @@
 """Memory of serving a language, embedding or speech model (docs/sizing.md, "Serving").
 
-Weights and cache are shared by tensor parallelism over all GPUs; small encoders and speech models
-are not split by any engine, so each GPU holds a copy.
+Weights and cache are shared by tensor parallelism over all GPUs, or by pipeline stages of it;
+small encoders and speech models are not split by any engine, so each GPU holds a copy.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from gputier.sizing.formats import KV_BYTES
+from gputier.sizing.formats import KV_BYTES, of
 from gputier.sizing.known import Known
 from gputier.sizing.records import GIB, Part, several
 from gputier.sizing.shape import Shape
@@ -17,7 +17,15 @@ from gputier.sizing.weights import stored
 from gputier.workload.ml import Model
 
 ENGINE_GIB = 1.0
-"""CUDA context, kernels' workspaces and the activations of a prefill chunk."""
+"""What an engine takes beside weights and cache: CUDA context, workspaces, CUDA graphs and the
+activations of a prefill chunk. The part of it that a framework's counters see is computed
+(`overhead`); the rest of this GiB is kept in the margin."""
+
+PREFILL_TOKENS = 2048
+"""Tokens of one chunk of prefill (vLLM's max_num_batched_tokens; engines cut longer prompts up)."""
+
+SAMPLED_BYTES = 4.0
+"""A sampler turns the logits of each sequence to FP32."""
 
 UNKNOWN_CONTEXT = 8192
 """Tokens assumed where neither the declaration nor the model's facts say a maximum."""
@@ -49,23 +57,67 @@ class Draft:
         if size > 0:
             self.parts.append(Part(name, size / GIB, formula))
 
+    def grow(self, name: str, size: float, formula: str) -> None:
+        """`size` bytes more of a part, or the part where there is none yet."""
+        for n, part in enumerate(self.parts):
+            if part.name == name:
+                words = f"{part.formula} + {formula}"
+                self.parts[n] = Part(name, part.gib + size / GIB, words)
+                return
+        self.add(name, size, formula)
+
 
 def serve(model: Model, known: Known, gpus: int) -> Draft:
     """The parts of serving, per GPU, without the margin."""
     draft = Draft()
     shape = known.shape
     split = 1 if shape.encoder else gpus
+    stages = min(model.pipeline_parallel, gpus)
     weights = stored(known, known.precision)
-    draft.add("weights", weights.bytes / split, weights.formula + _over(split))
+    held, text = weights.bytes / split, weights.formula + _over(split)
+    if stages > 1:
+        # The first and the last stage hold the embedding and the output layer on top.
+        each = 2.0 if of(known.precision).quantised else of(known.precision).bytes
+        ends = max(shape.embedding, shape.output) * each
+        blocks = max(0.0, weights.bytes - (shape.embedding + shape.output) * each)
+        held = min(weights.bytes, blocks / stages + ends) * stages / gpus
+        text = f"the largest of {stages} stages of: {weights.formula}{_over(split // stages)}"
+    draft.add("weights", held, text)
     if shape.encoder:
         _encode(model, shape, draft)
     else:
-        _cache(model, known, gpus, draft)
-        _parallel_limits(shape, gpus, draft)
-    draft.add(
-        "overhead", ENGINE_GIB * GIB, f"{ENGINE_GIB:g} GiB for CUDA context, workspaces and prefill"
-    )
+        _cache(model, known, (gpus, stages), draft)
+        _parallel_limits(shape, (gpus, stages), draft)
+        _overhead(model, known, gpus / stages, draft)
     return draft
+
+
+def reserve_gib(draft: Draft) -> float:
+    """What stays of ENGINE_GIB beside the overhead that is computed."""
+    seen = sum(part.gib for part in draft.parts if part.name == "overhead")
+    return max(0.0, ENGINE_GIB - seen)
+
+
+def _overhead(model: Model, known: Known, split: float, draft: Draft) -> None:
+    """The activations of one layer for a prefill chunk, the sampler's logits, and where weights
+    are unpacked before the arithmetic the largest matrix at 16 bit."""
+    shape = known.shape
+    context = model.context_tokens or shape.max_context or UNKNOWN_CONTEXT
+    tokens = min(context * model.concurrent_sequences, PREFILL_TOKENS)
+    inner = (3 if shape.gated else 2) * shape.ffn_width + shape.query_width + 2 * shape.kv_width
+    each = 2.0 * (2 * shape.hidden + inner / split)
+    logits = SAMPLED_BYTES * shape.vocabulary * model.concurrent_sequences
+    text = f"{tokens:,} tokens of prefill × {each:,.0f} B"
+    if logits:
+        text += f" + {shape.vocabulary:,} logits × {SAMPLED_BYTES:g} B"
+        text += f" × {several(model.concurrent_sequences, 'sequence')}"
+    size = tokens * each + logits
+    if of(known.precision).unpacked:
+        widest = max(shape.ffn_width if shape.dense_layers else shape.expert_ffn, shape.query_width)
+        matrix = 2.0 * shape.hidden * widest / split
+        size += matrix
+        text += f" + {matrix / 2 / 1e6:,.1f}M × 2 B unpacked"
+    draft.add("overhead", size, text)
 
 
 def _over(gpus: int) -> str:
@@ -93,12 +145,14 @@ def _context(model: Model, known: Known, draft: Draft) -> int:
     return UNKNOWN_CONTEXT
 
 
-def _cache(model: Model, known: Known, gpus: int, draft: Draft) -> None:
+def _cache(model: Model, known: Known, spread: tuple[int, int], draft: Draft) -> None:
+    """`spread` is (GPUs, pipeline stages)."""
+    gpus, _ = spread
     shape = known.shape
     bytes_each = KV_BYTES[model.kv_precision or ("fp32" if known.precision == "fp32" else "fp16")]
     tokens = _context(model, known, draft)
     sequences = model.concurrent_sequences
-    share = _cache_share(shape, gpus)
+    share = _cache_share(shape, spread)
     local = min(shape.local_layers, shape.cache_layers)
     full_layers = shape.cache_layers - local
     per_layer = shape.cached_values * bytes_each * sequences
@@ -132,15 +186,16 @@ def _cache_formula(shape: Shape, bytes_each: float, tokens: int, sequences: int)
     return f"{layers} tokens × {values} × {bytes_each:g} B × {several(sequences, 'sequence')}"
 
 
-def _cache_share(shape: Shape, gpus: int) -> float:
-    """The share of the cache on one GPU under tensor parallelism.
+def _cache_share(shape: Shape, spread: tuple[int, int]) -> float:
+    """The share of the cache on one GPU under tensor parallelism within each pipeline stage.
 
-    Each GPU keeps at least one whole KV head, and the whole latent of MLA, because every query
-    head needs it (vLLM and SGLang replicate there).
+    Each GPU keeps at least one whole KV head of its stage's layers, and the whole latent of MLA,
+    because every query head needs it (vLLM and SGLang replicate there).
     """
+    gpus, stages = spread
     if shape.mla:
-        return 1.0
-    return max(1 / gpus, 1 / max(1, shape.kv_heads))
+        return 1.0 / stages
+    return max(1 / gpus, 1 / (stages * max(1, shape.kv_heads)))
 
 
 def _shared(share: float, gpus: int) -> str:
@@ -148,17 +203,25 @@ def _shared(share: float, gpus: int) -> str:
         return _over(gpus)
     if share == 1.0:
         return f", whole on each of {gpus} GPUs"
-    return f" × {share:.3g}: each of {gpus} GPUs holds one KV head"
+    return f" × {share:.6g}: each of {gpus} GPUs holds what its heads need"
 
 
-def _parallel_limits(shape: Shape, gpus: int, draft: Draft) -> None:
-    if gpus > 1 and shape.heads % gpus:
-        fine = [n for n in range(1, gpus + 9) if n > 1 and shape.heads % n == 0]
+def _parallel_limits(shape: Shape, spread: tuple[int, int], draft: Draft) -> None:
+    gpus, stages = spread
+    each, left = divmod(gpus, stages)
+    if left:
         draft.warnings.append(
-            f"tensor parallelism over {gpus} GPUs does not divide {shape.heads} attention heads;"
-            f" engines want a divisor ({', '.join(map(str, fine[:6])) or 'one GPU'}) or pipeline"
-            " parallelism"
+            f"{gpus} GPUs are not a multiple of `pipeline_parallel: {stages}`: stages differ in size"
         )
+    elif each > 1 and shape.heads % each:
+        fine = [n for n in range(1, each + 9) if n > 1 and shape.heads % n == 0]
+        draft.warnings.append(
+            f"tensor parallelism over {each} GPUs does not divide {shape.heads} attention heads;"
+            f" engines want a divisor ({', '.join(map(str, fine[:6])) or 'one GPU'}) or pipeline"
+            " parallelism (`pipeline_parallel`)"
+        )
+    if stages > shape.layers:
+        draft.warnings.append(f"{stages} pipeline stages are more than the {shape.layers} layers")
 
 
 def _encode(model: Model, shape: Shape, draft: Draft) -> None:
@@ -189,8 +252,10 @@ def _encode(model: Model, shape: Shape, draft: Draft) -> None:
 def layer_bytes(shape: Shape) -> float:
     """Activation bytes that one token leaves in one layer, at 16 bit.
 
-    2 B × (6 hidden + 2 query width + 2 KV width + 4 FFN, or 3 FFN when not gated): the inputs that
-    the matrix products, norms and the activation function keep for the backward pass.
+    2 B × (6 hidden + 2 query width + 2 KV width + 4 FFN, or 2 FFN when not gated): the inputs that
+    the matrix products, norms and the activation function keep for the backward pass. A gated FFN
+    keeps its gate, the activated gate, the up projection and their product; a plain one the inputs
+    of its activation function and of its second matrix.
     """
-    inner = (4 if shape.gated else 3) * shape.ffn_width
+    inner = (4 if shape.gated else 2) * shape.ffn_width
     return 2.0 * (6 * shape.hidden + 2 * shape.query_width + 2 * shape.kv_width + inner)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from gputier import units
 from gputier.sizing import adapters as lora
+from gputier.sizing import copies
 from gputier.sizing.formats import of
 from gputier.sizing.known import Known
 from gputier.sizing.recipes import Recipe, adapter_recipe, recipe
@@ -15,9 +16,9 @@ from gputier.sizing.shape import matrices
 from gputier.sizing.weights import Stored, stored
 from gputier.workload.ml import Model, Training
 
-RUNTIME_GIB = 1.0
-"""CUDA context, libraries' workspaces and fragmentation: 0.5 GiB fits the measured peaks, planned
-with twice that."""
+RUNTIME_GIB = 0.5
+"""Libraries' workspaces and fragmentation, as the measured peaks show them. The CUDA context is
+not in those: it is kept in the margin (margins.CONTEXT_GIB)."""
 
 GATHERED_BLOCKS = 2
 """Sharded weights are gathered a block at a time, the next one while this one is at work."""
@@ -38,30 +39,54 @@ KEPT_AT_4_BYTES = 4.0
 """PEFT's prepare_model_for_kbit_training casts what is not quantised to FP32."""
 
 
+FSDP_WHOLE_UP_TO = 4
+"""GPUs up to which FSDP is sized with whole weights and gradients on each. Loaders that gather the
+full state (summon_full_params) hold a whole copy, and gradients accumulated without synchronising
+are not sharded (torch.distributed.fsdp, `no_sync`: "will accumulate gradients as full"). Measured:
+a 7B LoRA 20.7 GiB a GPU on two, 13B 33.1 on four, a 70B at 4 bit 36 on two."""
+
+SEQUENCES = {"sft": 1, "dpo": 2, "grpo": 1}
+"""Sequences of one sample: DPO runs the chosen and the rejected answer in one batch (TRL's
+concatenated forward)."""
+
+
 class Job(NamedTuple):
     """A training job with what silence means filled in.
 
     `method` is the declared one, or qlora for LoRA on a quantised base. `precision` is what the
-    base is stored in. `sharding` shares nothing on one GPU.
+    base is stored in. `tokens` are those of one GPU, sequence parallelism taken off. `tensor` GPUs
+    split each layer, the groups of them share what sharding shares. Nothing is shared on one GPU.
     """
 
     known: Known
     training: Training
     gpus: int
-    tokens: int
+    tokens: float
     method: str
     precision: str
     state: str
+    tensor: int = 1
+
+    @property
+    def whole_on_each(self) -> bool:
+        """Whether FSDP is sized as if it shared neither weights nor gradients."""
+        return (
+            self.training.sharded_by == "fsdp"
+            and 1 < self.gpus <= FSDP_WHOLE_UP_TO
+            and not self.training.offload
+        )
 
     @property
     def stage(self) -> int:
         """ZeRO stage: 0 shares nothing, 1 the optimizer, 2 gradients too, 3 weights too."""
         word = self.training.sharding
-        return 0 if word == "none" else int(word[-1])
+        declared = 0 if word == "none" else int(word[-1])
+        return min(declared, 1) if self.whole_on_each else declared
 
-    def share(self, stage: int) -> int:
-        """Over how many GPUs a thing is shared that sharding shares from `stage` on."""
-        return self.gpus if self.stage >= stage else 1
+    def share(self, stage: int) -> float:
+        """Over how many GPUs a thing is shared that sharding shares from `stage` on, and that
+        tensor parallelism splits in any case."""
+        return float(self.gpus) if self.stage >= stage else float(self.tensor)
 
     @property
     def weights_on_host(self) -> bool:
@@ -77,9 +102,15 @@ def train(model: Model, known: Known, training: Training, gpus: int) -> tuple[Dr
         _full(job, draft)
     else:
         _adapted(job, draft)
+    copies.add(job, model, draft)
     _activations(job, draft)
     _logits(job, draft)
     _overhead(job, draft)
+    if job.whole_on_each and training.sharding == "zero-3":
+        draft.warnings.append(
+            f"FSDP on {gpus} GPUs is sized with whole weights and gradients on each, as it has been"
+            " measured; measure yours and set `model.measured_gib`"
+        )
     return draft, job
 
 
@@ -89,14 +120,23 @@ def _job(model: Model, known: Known, training: Training, gpus: int, draft: Draft
         tokens = min(known.shape.max_context or UNKNOWN_SEQUENCE, UNKNOWN_SEQUENCE)
         draft.warnings.append(f"`model.context_tokens` is not declared: {tokens:,} tokens assumed")
     method, precision = _base(known, training, draft)
+    tensor = min(training.tensor_parallel, gpus)
+    split = min(training.sequence_parallel, max(1, gpus // tensor))
+    if gpus % (training.tensor_parallel * training.sequence_parallel):
+        draft.warnings.append(
+            f"{gpus} GPUs are not a multiple of tensor_parallel × sequence_parallel ="
+            f" {training.tensor_parallel * training.sequence_parallel}"
+        )
+    sequences = training.batch_per_gpu * SEQUENCES[training.objective]
     return Job(
         known=known,
         training=training,
         gpus=gpus,
-        tokens=tokens * training.batch_per_gpu,
+        tokens=tokens * sequences / split,
         method=method,
         precision=precision,
         state=_state(known, training, draft),
+        tensor=tensor,
     )
 
 
@@ -157,8 +197,8 @@ def _full(job: Job, draft: Draft) -> None:
         _say_offloaded(moved, job, draft)
 
 
-def _shared(size: float, gpus: int) -> tuple[float, str]:
-    return size / gpus, f" ÷ {gpus} GPUs" if gpus > 1 else ""
+def _shared(size: float, gpus: float) -> tuple[float, str]:
+    return size / gpus, f" ÷ {gpus:g} GPUs" if gpus > 1 else ""
 
 
 def _factored(job: Job) -> float:
@@ -248,12 +288,13 @@ def _activations(job: Job, draft: Draft) -> None:
         case _:
             each = min(one, whole)
             text = f"({layer:,.0f} B of one layer + {shape.layers} layers × {shape.hidden:,} × 2 B)"
-    draft.add("activations", each * tokens, f"{_tokens(job)} × {text}")
+    size, words = _shared(each * tokens, job.tensor)
+    draft.add("activations", size, f"{_tokens(job)} × {text}{words}")
 
 
 def _tokens(job: Job) -> str:
-    batch = job.training.batch_per_gpu
-    return f"{batch} × {job.tokens // batch:,} tokens"
+    batch = job.training.batch_per_gpu * SEQUENCES[job.training.objective]
+    return f"{batch} × {job.tokens / batch:,.10g} tokens"
 
 
 def _logits(job: Job, draft: Draft) -> None:
@@ -261,16 +302,17 @@ def _logits(job: Job, draft: Draft) -> None:
     each = FUSED_LOGIT_BYTES if fused else LOGIT_BYTES
     vocabulary = job.known.shape.vocabulary
     kind = "fused loss" if fused else "ordinary loss"
+    size, words = _shared(float(each) * vocabulary * job.tokens, job.tensor)
     draft.add(
         "logits",
-        float(each) * vocabulary * job.tokens,
-        f"{_tokens(job)} × {vocabulary:,} vocabulary × {each} B ({kind})",
+        size,
+        f"{_tokens(job)} × {vocabulary:,} vocabulary × {each} B ({kind}){words}",
     )
 
 
 def _overhead(job: Job, draft: Draft) -> None:
     size = RUNTIME_GIB * GIB
-    text = f"{RUNTIME_GIB:g} GiB for CUDA context, workspaces and fragmentation"
+    text = f"{RUNTIME_GIB:g} GiB for workspaces and fragmentation"
     gathered = _gathered(job)
     if gathered:
         size += gathered
@@ -280,24 +322,24 @@ def _overhead(job: Job, draft: Draft) -> None:
 
 def _gathered(job: Job) -> float:
     """Bytes of the blocks that are whole on a GPU for a moment; never more than is elsewhere."""
-    if job.stage < 3 or (job.gpus == 1 and not job.weights_on_host):
+    if job.stage < 3 or (job.gpus == job.tensor and not job.weights_on_host):
         return 0.0
     shape = job.known.shape
     each = (
         recipe(job.training, job.state).weights if job.method == "full" else of(job.precision).bytes
     )
-    elsewhere = 1.0 if job.weights_on_host else 1 - 1 / job.gpus
+    elsewhere = 1.0 if job.weights_on_host else 1 - job.tensor / job.gpus
     blocks = GATHERED_BLOCKS * shape.block
-    return max(0.0, min(blocks, shape.parameters * elsewhere)) * each
+    return max(0.0, min(blocks, shape.parameters * elsewhere)) * each / job.tensor
 
 
 def saved_by_sharding(job: Job) -> float:
     """Bytes per GPU that sharding the weights is expected to save against whole copies."""
-    if job.stage < 3 or job.weights_on_host or job.gpus == 1:
+    if job.stage < 3 or job.weights_on_host or job.gpus == job.tensor:
         return 0.0
     if job.method == "full":
         each = recipe(job.training, job.state).weights
         whole = job.known.shape.parameters * each
     else:
         whole = _base_weights(job).bytes
-    return max(0.0, whole * (1 - 1 / job.gpus) - _gathered(job))
+    return max(0.0, whole / job.tensor * (1 - job.tensor / job.gpus) - _gathered(job))

@@ -13,7 +13,7 @@ from gputier.workload.base import Clash, Spec
 from gputier.workload.complaints import complaint, listed
 
 Precision = Literal[
-    "fp32", "bf16", "fp16", "fp8", "int8", "int4-gptq", "int4-awq", "nf4", "nf4-dq", "q4_0",
+    "fp64", "fp32", "bf16", "fp16", "fp8", "int8", "int4-gptq", "int4-awq", "nf4", "nf4-dq", "q4_0",
     "mxfp4", "nvfp4",
 ]  # fmt: skip
 KvPrecision = Literal["fp16", "fp8", "int8"]
@@ -22,9 +22,13 @@ Optimizer = Literal["adamw", "adamw-8bit", "paged-adamw-8bit", "lion", "sgd", "a
 State = Literal["mixed", "pure-16bit", "fp32"]
 Checkpointing = Literal["none", "selective", "full"]
 Sharding = Literal["none", "zero-1", "zero-2", "zero-3"]
+ShardedBy = Literal["deepspeed", "fsdp"]
+Objective = Literal["sft", "dpo", "grpo"]
+ImageOffload = Literal["none", "model", "sequential"]
+Encoders = Literal["resident", "precomputed"]
 
 _PRECISION_NAMES = {
-    "float32": "fp32", "float16": "fp16", "half": "fp16", "bfloat16": "bf16", "float8": "fp8",
+    "float64": "fp64", "double": "fp64", "float32": "fp32", "float16": "fp16", "half": "fp16", "bfloat16": "bf16", "float8": "fp8",
     "gptq": "int4-gptq", "awq": "int4-awq", "int4": "int4-awq", "4bit": "nf4", "q4-0": "q4_0",
     "fp4": "nvfp4", "8bit": "int8",
 }  # fmt: skip
@@ -33,10 +37,13 @@ _SHARDING_NAMES = {
     "fsdp": "zero-3", "zero1": "zero-1", "zero2": "zero-2", "zero3": "zero-3", "ddp": "none",
 }  # fmt: skip
 _OPTIMIZER_NAMES = {"adam": "adamw", "adamw8bit": "adamw-8bit", "8bit-adam": "adamw-8bit"}
+_SHARDER_NAMES = {"zero": "deepspeed", "fsdp2": "fsdp", "pytorch": "fsdp"}
+_OBJECTIVE_NAMES = {"orpo": "sft", "ppo": "grpo", "rlhf": "grpo", "kto": "dpo", "rloo": "grpo"}
 _METHOD_NAMES = {"sft": "full", "pretraining": "full"}
 
 
 _SOURCES = ("name", "config", "weights_index", "parameters")
+_SIMULATED = ("cells", "qubits", "atoms", "scene")
 
 
 class Architecture(Spec):
@@ -113,6 +120,27 @@ class Training(Spec):
         " `zero-2` also gradients, `zero-3` (what FSDP does) also weights. Default: `zero-3` for"
         " `method: full`, `none` for adapters.",
     )
+    sharded_by: Annotated[ShardedBy, fields.choice(ShardedBy, _SHARDER_NAMES)] | None = Field(
+        default=None,
+        description="The library that shards. `fsdp` on two to four GPUs is sized with whole"
+        " weights and gradients on each, because that is what it has been measured to use;"
+        " `deepspeed` shares as the stage says. Default: as the stage says, with a wider margin on"
+        " two to four GPUs.",
+    )
+    tensor_parallel: Annotated[int, fields.whole(1, 1024)] = Field(
+        default=1, description="GPUs that split each layer between them (Megatron's tensor parallel)."
+    )
+    sequence_parallel: Annotated[int, fields.whole(1, 1024)] = Field(
+        default=1,
+        description="GPUs that split each sequence between them (context parallel, Ulysses, ring"
+        " attention).",
+    )
+    objective: Annotated[Objective, fields.choice(Objective, _OBJECTIVE_NAMES)] = Field(
+        default="sft",
+        description="`sft` predicts the next token, `dpo` compares two answers against a frozen"
+        " reference, `grpo` also generates answers beside the training (a rollout engine with"
+        " 16-bit weights and a KV cache for `concurrent_sequences`).",
+    )
     lora_rank: Annotated[int, fields.whole(1, 4096)] = Field(
         default=16, description="Rank of the adapters (`lora` and `qlora`)."
     )
@@ -184,6 +212,16 @@ class Image(Spec):
     batch: Annotated[int, fields.whole(1, 10_000)] = Field(
         default=1, description="Images made together."
     )
+    offload: Annotated[ImageOffload, fields.choice(ImageOffload)] = Field(
+        default="none",
+        description="What waits in host memory: `model` keeps one component of the pipeline on the"
+        " GPU at a time, `sequential` one block. Slower, and never assumed.",
+    )
+    text_encoders: Annotated[Encoders, fields.choice(Encoders)] = Field(
+        default="resident",
+        description="`precomputed`: prompts are encoded elsewhere, so that no text encoder lies on"
+        " the GPU.",
+    )
 
     @classmethod
     def prepared(cls, data: dict[str, Any]) -> dict[str, Any]:
@@ -221,8 +259,9 @@ class Model(Spec):
         | None
     ) = Field(
         default=None,
-        description="Path of the model's `model.safetensors.index.json`, from the folder of the"
-        " file that names it; it gives the exact size of the weights.",
+        description="Path of the model's `model.safetensors.index.json`, a single `.safetensors` or a"
+        " `.gguf` file, from the folder of the file that names it; it gives the exact size of the"
+        " weights (a GGUF header also the shape).",
     )
     parameters: fields.Parameters | None = Field(
         default=None,
@@ -254,6 +293,34 @@ class Model(Spec):
     )
     seats: Annotated[int, fields.whole(1, 10_000)] | None = Field(
         default=None, description="Virtual desktops that share the machine (purpose vdi)."
+    )
+    profile: fields.GpuMemory | None = Field(
+        default=None,
+        description="Frame buffer of one virtual desktop (`8GB`), with `seats`. Default: 8 GB.",
+    )
+    cells: Annotated[int, fields.whole(1, 10**13)] | None = Field(
+        default=None,
+        description="Cells of a lattice-Boltzmann flow simulation; `precision` decides the bytes of"
+        " each (fp64 344, fp32 93, fp16 55).",
+    )
+    qubits: Annotated[int, fields.whole(1, 60)] | None = Field(
+        default=None,
+        description="Qubits of a state-vector simulation: 2^qubits amplitudes of 16 B, or 8 B with"
+        " `precision: fp32`.",
+    )
+    atoms: Annotated[int, fields.whole(1, 10**10)] | None = Field(
+        default=None,
+        description="Atoms of a molecular-dynamics system (GROMACS, AMBER, NAMD), solvent included.",
+    )
+    scene: fields.MemoryGib | None = Field(
+        default=None,
+        description="Size of a rendered scene in GPU memory: geometry, textures and acceleration"
+        " structures (`20GB`).",
+    )
+    pipeline_parallel: Annotated[int, fields.whole(1, 1024)] = Field(
+        default=1,
+        description="Stages that a served model's layers are split into; the other GPUs split each"
+        " layer (tensor parallel).",
     )
     architecture: Architecture | None = Field(
         default=None,
@@ -308,6 +375,7 @@ class Model(Spec):
                 ),
                 ("active_parameters", "parameters"),
             )
+        yield from self._simulations(given)
         if self.image and self.name is None and self.measured_gib is None:
             yield Clash(
                 ("image",),
@@ -320,9 +388,37 @@ class Model(Spec):
                 ("image", "name", "measured_gib"),
             )
 
+    def _simulations(self, given: list[str]) -> Iterator[Clash]:
+        """A simulation or a scene is sized by its own figure, beside no model and no other one."""
+        found = [name for name in _SIMULATED if getattr(self, name) is not None]
+        if found and len(found) + len(given) > 1:
+            yield Clash(
+                (found[0],),
+                complaint(
+                    f" stands beside {listed((f'`{n}`' for n in [*given, *found[1:]]), 'and')}: one"
+                    " workload is one job",
+                    "keep one, and make a workload of its own for the other",
+                    place="key",
+                ),
+                (*_SOURCES, *_SIMULATED),
+            )
+        if found and self.training is not None:
+            yield Clash(
+                ("training",),
+                complaint(f" does not go with `{found[0]}`", "remove one of them", place="key"),
+                ("training", *_SIMULATED),
+            )
+        if self.profile is not None and self.seats is None:
+            yield Clash(
+                ("profile",),
+                complaint(" is the frame buffer of each of `seats`", "set `seats`", place="key"),
+                ("profile", "seats"),
+            )
+
     def _without_source(self) -> Iterator[Clash]:
         shape = self.architecture
-        if shape is None and self.seats is None:
+        others = (self.seats, *(getattr(self, name) for name in _SIMULATED))
+        if shape is None and all(other is None for other in others):
             yield Clash(
                 (),
                 complaint(
@@ -331,7 +427,7 @@ class Model(Spec):
                     " `measured_gib` per GPU",
                     place="key",
                 ),
-                (*_SOURCES, "measured_gib", "architecture", "seats"),
+                (*_SOURCES, "measured_gib", "architecture", "seats", *_SIMULATED),
             )
         elif shape is not None and (shape.layers is None or shape.hidden_size is None):
             yield Clash(
