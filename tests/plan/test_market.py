@@ -17,6 +17,7 @@ from gputier.plan.market import (
     UNCONFIRMED,
     Market,
     Places,
+    availability_reason,
     lifecycle_reason,
     market_of,
     places,
@@ -132,6 +133,25 @@ def test_an_absent_type_is_rejected_with_where_it_is_sold() -> None:
         f"sold in {len(sold)} regions: {', '.join(sold[:4])}, …",
         "regions.aws: add one of them",
     )
+
+
+@pytest.mark.parametrize(
+    ("sold", "allowed", "needed", "has"),
+    [
+        (["b"], ["x"], "x", "sold in 1 region: b"),
+        (["a", "b", "c", "d"], ["x", "y", "z"], "x, y, z", "sold in 4 regions: a, b, c, d"),
+        (["a", "b", "c", "d", "e"], ["w", "x", "y", "z"], "the allowed regions",
+         "sold in 5 regions: a, b, c, d, …"),
+    ],
+)  # fmt: skip
+def test_long_lists_of_regions_are_cut_and_said_to_be(
+    sold: list[str], allowed: list[str], needed: str, has: str
+) -> None:
+    where = Market(("aws",), {"aws": tuple(allowed)}, (), frozenset())
+    elsewhere = Places(ABSENT, {}, tuple(sold))
+    reason = availability_reason(elsewhere, row("aws", "g6.xlarge"), where, "")
+    assert reason is not None
+    assert (reason.needed, reason.has) == (needed, has)
 
 
 def test_a_price_alone_is_not_an_offer() -> None:

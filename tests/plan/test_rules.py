@@ -86,6 +86,7 @@ CASES = [
         "INT8 tensor rate", UNKNOWN, "purpose: development asks for none"),
         card={"int8_tops": None}),
     Case("fp64", 0.45, A100),
+    Case("fp64", 0.45, G6, card={"fp64_tflops": 4.5, "fp32_tflops": 10.0}),
     Case("fp64", 0.45, G6, (
         "FP64 ≥ 0.45 × FP32", "0.49 of 30.3 TFLOPS", "purpose: another than hpc")),
     Case("fp64", 0.45, G6, (
@@ -193,6 +194,11 @@ CASES = [
     Case("placement", "cluster", N1, (
         "cluster placement", "none", "network.placement: none"), host="n1-standard-2"),
     Case("placement", "cluster", N1, host="n1-standard-2", floor={"when_nodes": True}),
+    Case("placement", "cluster", G6, (
+        "cluster placement", "deployment set", "network.placement: none"),
+        type={"placement_group": "deployment set"}),
+    Case("placement", "cluster", G6, (
+        "cluster placement", "none", "network.placement: none"), type={"placement_group": ""}),
     Case("scratch", 1.0, G6),
     Case("scratch", 558.8, G6),
     Case("scratch", 559.0, G6, ("≥ 559 GiB", "559 GiB", "disk.scratch: 558GiB")),
@@ -315,8 +321,8 @@ def test_a_sizings_needed_memory_leaves_its_margin_out() -> None:
     ("per_gpu", "says"),
     [
         (0.9 * 22.0, None),
-        (0.9 * 22.0 + 0.01, ("≥ 22 GiB usable per GPU", "22 GiB")),
-        (36.0, ("≥ 40 GiB usable per GPU", "22 GiB")),
+        (0.9 * 22.0 + 0.01, ("≥ 19.810 GiB per GPU", "19.800 GiB (90% of 22)")),
+        (36.0, ("≥ 36 GiB per GPU", "19.8 GiB (90% of 22)")),
     ],
 )
 def test_a_model_fits_when_its_memory_is_within_the_limit_of_what_a_process_can_use(

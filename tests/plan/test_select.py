@@ -147,7 +147,9 @@ def test_the_region_is_the_cheapest_with_a_listed_price(use: str, base: int | No
         if listed:
             seen += 1
             least = min(total(ask, found.machine, r) for r in listed)
-            assert (inf if found.total is None else found.total) == pytest.approx(least)
+            # Sources round to four decimals, so a fleet of three may be off by three of those.
+            dear = inf if found.total is None else found.total
+            assert dear == pytest.approx(least, abs=3e-4)
     assert seen > 40
 
 

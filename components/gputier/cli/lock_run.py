@@ -23,6 +23,7 @@ from gputier.lock import (
     check_lock,
     compare,
     describe,
+    lock_command,
     lock_path,
     make_lock,
     merged,
@@ -96,12 +97,12 @@ def _written_lines(path: Path, after: Lock, changes: Sequence[Change]) -> list[s
 
 def _total(changes: Sequence[Change]) -> str:
     """The difference of everything that changed, where all of it is known."""
-    parts = [change.usd_per_hour for change in changes]
+    parts = [change.usd_per_month for change in changes]
     known = [part for part in parts if part is not None]
     if len(known) < len(parts) or abs(sum(known)) < 0.005:
         return ""
     sign = "+" if sum(known) > 0 else "−"
-    return f", {sign}{units.usd_per_hour(abs(sum(known)))}"
+    return f", {sign}{units.usd(abs(sum(known)))} a month"
 
 
 def _written_document(
@@ -119,6 +120,7 @@ def _written_document(
                 "before": _entry(change.before) if change.before else None,
                 "after": _entry(change.after) if change.after else None,
                 "usd_per_hour": _rounded(change.usd_per_hour),
+                "usd_per_month": _rounded(change.usd_per_month),
             }
             for change in changes
         ],
@@ -141,7 +143,7 @@ def _checked(
     found = read_lock(path, declaration.name)
     if found is None:
         message = f"{path}: there is no lock yet"
-        problems = [Problem("", message, f"run `gputier lock {declaration.name}`")]
+        problems = [Problem("", message, f"run `{lock_command(declaration)}`")]
         if not as_json:
             raise StaleLock(problems)
     else:
@@ -154,7 +156,7 @@ def _checked(
         document = _checked_document(declaration, path, problems, (watch, cheaper))
         console.out(json_text(document))
     else:
-        console.out("\n".join(_checked_lines(path, found, problems, (watch, cheaper))))
+        console.out("\n".join(_checked_lines(declaration, found, problems, (watch, cheaper))))
     if problems:
         console.err(errors.render(problems, color=Paint(sys.stderr).on))
     return ExitCode.STALE_LOCK if problems or cheaper else ExitCode.OK
@@ -164,8 +166,9 @@ Watched = tuple[float | None, Sequence[Cheaper]]
 
 
 def _checked_lines(
-    path: Path, found: Lock | None, problems: Sequence[Problem], watched: Watched
+    declaration: Declaration, found: Lock | None, problems: Sequence[Problem], watched: Watched
 ) -> list[str]:
+    path, command = lock_path(declaration), lock_command(declaration)
     count = plural(len(found.entries) if found else 0, "workload")
     state = "stale" if problems else "fresh"
     percent, cheaper = watched
@@ -181,8 +184,7 @@ def _checked_lines(
         )
     if cheaper:
         names = " ".join(one.name for one in cheaper)
-        stack = found.stack if found else ""
-        lines.append(f"  to take it: gputier lock {stack} --upgrade {names}")
+        lines.append(f"  to take it: {command} --upgrade {names}")
     return lines
 
 

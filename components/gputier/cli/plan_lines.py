@@ -10,6 +10,7 @@ from gputier.cli.floors import floor_text
 from gputier.cli.money import UNKNOWN, amount, per_hour
 from gputier.cli.text import listed
 from gputier.plan import AROUND, Chosen, Verdict, WorkloadPlan
+from gputier.plan.price import LISTED
 
 MOST_ALTERNATIVES = 3
 #: How sure a size is goes without saying unless it is not.
@@ -146,8 +147,13 @@ def cheaper(w: WorkloadPlan) -> Iterator[str]:
     if v is not None:
         yield (
             f"{words.machine_name(v)} can be had: {per_hour(v.total)} in {v.type.cloud}"
-            f" {v.region}, but no source lists it in any region"
+            f" {v.region}, but no source lists it in any region{_resting_on(v)}"
         )
+
+
+def _resting_on(v: Verdict) -> str:
+    """Where a price comes from that the catalogue does not list for the place."""
+    return "" if v.cost is None or v.cost.basis == LISTED else f" (price {v.cost.basis})"
 
 
 def commitments(c: Chosen) -> Iterator[str]:

@@ -152,6 +152,8 @@ def _doubts(w: WorkloadPlan, v: Verdict) -> Iterator[str]:
         yield "price borrowed" if cost.borrowed else "price estimated"
     if w.rests_on_borrowed_price and not (cost and cost.borrowed):
         yield "compared with a borrowed price"
+    if w.chosen and w.chosen.budget and w.chosen.budget.exceeded:
+        yield "over budget"
 
 
 def block(w: WorkloadPlan, head: Sequence[str], screen: Screen) -> list[str]:

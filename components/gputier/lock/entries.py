@@ -9,7 +9,7 @@ newer catalogue or a newer gputier leaves a block with an unchanged digest alone
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from gputier import units
@@ -25,7 +25,7 @@ from gputier.workload import Declaration, digest
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One workload's machine. `usd_per_hour` is for all its machines, None when unknown;
-    `digest` is of the declaration it was chosen for."""
+    `hours_per_month` is how long they run; `digest` is of the declaration it was chosen for."""
 
     digest: str
     cloud: str
@@ -39,10 +39,16 @@ class Entry:
     capacity: str
     availability: str
     usd_per_hour: float | None
+    hours_per_month: float
     price_basis: str
     price_as_of: str | None
     catalog: str
     catalog_as_of: str
+
+    @property
+    def usd_per_month(self) -> float | None:
+        """What the machines cost in the hours they run."""
+        return None if self.usd_per_hour is None else self.usd_per_hour * self.hours_per_month
 
     @property
     def machine(self) -> str:
@@ -65,8 +71,7 @@ class Lock:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What differs between two locks for one workload; `usd_per_month` is the difference at 730
-    hours, None when a price is unknown."""
+    """What differs between two locks for one workload; money is None when a price is unknown."""
 
     name: str
     before: Entry | None
@@ -78,10 +83,24 @@ class Change:
         after = self.after.usd_per_hour if self.after else 0.0
         return None if before is None or after is None else after - before
 
+    @property
+    def usd_per_month(self) -> float | None:
+        """The difference a month, each side at the hours it runs."""
+        before = self.before.usd_per_month if self.before else 0.0
+        after = self.after.usd_per_month if self.after else 0.0
+        return None if before is None or after is None else after - before
+
 
 def lock_path(declaration: Declaration) -> Path:
     """`gputier.<stack>.lock` beside the file the declaration came from."""
     return Path(declaration.source).parent / f"gputier.{declaration.name}.lock"
+
+
+def lock_command(declaration: Declaration) -> str:
+    """What to type to lock this declaration: the stack's name, or the file it is in."""
+    source = Path(declaration.source)
+    stack = source.name == f"Pulumi.{declaration.name}.yaml"
+    return f"gputier lock {declaration.name if stack else source}"
 
 
 def make_lock(plan: StackPlan, declaration: Declaration) -> Lock:
@@ -137,6 +156,7 @@ def _entry(w: WorkloadPlan, plan: StackPlan, digest_: str) -> Entry:
         capacity=v.use,
         availability=v.availability,
         usd_per_hour=None if cost is None or cost.total is None else round(cost.total, 6),
+        hours_per_month=round(w.chosen.scaling.hours_per_month, 2),
         price_basis=cost.basis if cost else "unknown",
         price_as_of=cost.as_of if cost else None,
         catalog=plan.catalog_id,
@@ -170,7 +190,7 @@ def compare(old: Lock | None, new: Lock) -> tuple[Change, ...]:
 
 def check_lock(lock: Lock, declaration: Declaration) -> list[Problem]:
     """What is stale: nothing is selected, only digests are compared."""
-    command = f"gputier lock {declaration.name}"
+    command = lock_command(declaration)
     found: list[Problem] = []
     for name in declaration.workloads:
         entry = lock.entries.get(name)
@@ -209,7 +229,8 @@ def cheaper_than(
 ) -> tuple[Cheaper, ...]:
     """Workloads whose best pick of today is cheaper than the locked machine by more than
     `percent`. The locked machine counts at its price of today, in its own region and bought its
-    own way; without one, at the price it was locked at. `catalog` is the plan's, by default the
+    own way; without one, at the price it was locked at. A stale entry is not compared: its pick
+    differs because the declaration does. `catalog` is the plan's, by default the
     packaged one."""
     known = catalog or load()
     found: list[Cheaper] = []
@@ -218,6 +239,8 @@ def cheaper_than(
         if entry is None or w.chosen is None or w.chosen.verdict.plan_only:
             continue
         best = _entry(w, plan, digest_of(declaration, w.name))
+        if best.digest != entry.digest:
+            continue
         today = _price_today(entry, w, declaration, known)
         today = entry.usd_per_hour if today is None else today
         if today is None or best.usd_per_hour is None or not today:
@@ -259,30 +282,35 @@ def unknown_names(names: Iterable[str], declaration: Declaration) -> list[Proble
 
 def describe(change: Change) -> str:
     """One line of what changed and the money."""
-    if change.before is None and change.after is not None:
-        price = change.after.usd_per_hour
-        cost = "price unknown" if price is None else units.usd_per_hour(price)
-        return f"{change.name}: new, {change.after.machine} in {change.after.region}, {cost}"
-    if change.after is None:
-        return f"{change.name}: removed"
     before, after = change.before, change.after
+    if after is None:
+        return f"{change.name}: removed, {_money(change)}"
     if before is None:
-        raise ValueError("a change has a before or an after")
-    if replace(before, digest="", catalog="", catalog_as_of="") == replace(
-        after, digest="", catalog="", catalog_as_of=""
-    ):
-        return f"{change.name}: same machine, {after.machine}; declaration or catalogue is newer"
-    money = change.usd_per_hour
-    cost = "price unknown" if money is None else _signed(money)
-    return (
-        f"{change.name}: {before.machine} in {before.region} → "
-        f"{after.machine} in {after.region}, {cost}"
+        return f"{change.name}: new, {after.machine} in {after.region}, {_money(change)}"
+    same = (before.machine, before.region, before.capacity) == (
+        after.machine,
+        after.region,
+        after.capacity,
     )
+    if same:
+        return f"{change.name}: same machine, {after.machine} in {after.region}, {_money(change)}"
+    return f"{change.name}: {_place(before)} → {_place(after)}, {_money(change)}"
 
 
-def _signed(money: float) -> str:
-    if not money:
+def _place(entry: Entry) -> str:
+    bought = "" if entry.capacity == "on_demand" else f" {entry.capacity}"
+    return f"{entry.machine} in {entry.region}{bought}"
+
+
+def _money(change: Change) -> str:
+    hour, month = change.usd_per_hour, change.usd_per_month
+    if hour is None or month is None:
+        return "price unknown"
+    if not hour and not month:
         return "same price"
-    sign = "+" if money > 0 else "−"
-    hour, month = units.usd_per_hour(abs(money)), units.usd(abs(money) * 730)
-    return f"{sign}{hour} ({sign}{month} a month of 730 h)"
+    return f"{_signed(hour, '/h')}, {_signed(month, ' a month')}"
+
+
+def _signed(money: float, unit: str) -> str:
+    sign = "+" if money > 0 else "−" if money < 0 else "±"
+    return f"{sign}{units.usd(abs(money))}{unit}"

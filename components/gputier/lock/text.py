@@ -175,6 +175,7 @@ def _entry_of(values: Mapping[str, str]) -> Entry:
         capacity=text("capacity"),
         availability=text("availability"),
         usd_per_hour=None if price == "unknown" else float(price),
+        hours_per_month=float(values["hours_per_month"]),
         price_basis=text("price_basis"),
         price_as_of=text("price_as_of") if "price_as_of" in values else None,
         catalog=text("catalog"),

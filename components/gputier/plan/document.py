@@ -154,7 +154,7 @@ def _offer(v: Verdict) -> dict[str, object]:
         "vcpus": m.vcpus,
         "memory_gib": m.memory_gib,
         "local_nvme_gib": m.scratch_gib,
-        "network_gbps": v.type.network_sustained_gbps,
+        "network_gbps": m.network_sustained_gbps,
         "interconnect": v.type.interconnect,
         "capacity": v.use,
         "availability": v.availability,

@@ -16,7 +16,7 @@ _LIFTS = {
     "gpu_memory": frozenset({"vcpu", "host_memory"}),
 }
 #: Floors that decide what is attached or composed: every composed row may change with them.
-_COMPOSING = frozenset({"vcpu", "host_memory", "scratch", "disk_throughput"})
+_COMPOSING = frozenset({"vcpu", "host_memory", "network", "scratch", "disk_throughput"})
 #: Rules about the price and the place of what is composed or attached.
 _OF_COMPOSITION = frozenset({"price_ceiling", "price_age", "spot_saving", "availability"})
 #: Floors nobody drops to save money: they name the machine or cap it.

@@ -11,6 +11,11 @@ from dataclasses import dataclass
 from gputier.catalog import HostMachine, InstanceType
 from gputier.sizing import Sizing
 
+#: Egress of an N1 machine per vCPU: "an n1-standard-8 VM … is limited to 16 Gbps total egress
+#: bandwidth" (cloud.google.com/compute/docs/network-bandwidth). With GPUs the limit may be higher,
+#: by a table that is not in the data; the lower figure is the one to plan with.
+N1_GBPS_PER_VCPU = 2.0
+
 
 @dataclass(frozen=True, slots=True)
 class Machine:
@@ -40,6 +45,14 @@ class Machine:
     @property
     def memory_gib(self) -> float | None:
         return self.host.memory_gib if self.host else self.type.memory_gib
+
+    @property
+    def network_sustained_gbps(self) -> float | None:
+        """What one machine sustains; an N1 host's own limit counts beside its row's."""
+        row = self.type.network_sustained_gbps
+        if self.host is None or row is None:
+            return row
+        return min(row, N1_GBPS_PER_VCPU * self.host.vcpus)
 
     @property
     def attached_ssd_gib(self) -> float:

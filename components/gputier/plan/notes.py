@@ -32,6 +32,7 @@ def notes_of(ask: Ask, best: Verdict, more: tuple[str, ...], environment: str) -
         yield f"unverified in the catalogue: {', '.join(doubtful)}"
     if row.gpu_model_confidence != "provider":
         yield f"the cloud does not name this GPU; {row.gpu_model} is inferred"
+    yield from _host_notes(ask, best)
     if best.machine.nvme_disks and "disk_throughput" in ask.need.floors:
         yield "NVMe counts as 500 MB/s a disk; the node measures it"
     for override in ask.need.overrides:
@@ -49,6 +50,23 @@ _PER = {
     "gpu": " per GPU",
     "installed": " per GiB of installed GPU memory",
 }
+
+
+def _host_notes(ask: Ask, best: Verdict) -> Iterator[str]:
+    """What fits the card and may still not run well: nobody asked for a host this small, and
+    without a tier nobody has to."""
+    machine, sizing = best.machine, best.machine.sizing
+    few = machine.vcpus is not None and machine.vcpus < 2 * machine.gpus
+    weights = sum(p.gib for p in sizing.parts if p.name == "weights") if sizing else 0.0
+    tight = machine.memory_gib is not None and machine.memory_gib < weights * machine.gpus
+    if few or tight:
+        host = f"{machine.vcpus} vCPU and {units.number(machine.memory_gib or 0)} GiB"
+        gpus = "a GPU" if machine.gpus == 1 else f"{machine.gpus} GPUs"
+        yield f"a small host, {host} for {gpus}: a tier, or cpu.count and memory, ask for more"
+    model = ask.need.workload.model
+    card = ask.catalog.gpus[best.type.gpu_model]
+    if sizing and model and model.precision is None and card.compute_capability < 8.0:
+        yield f"{card.model} has no bf16: run the model in fp16, which takes the same memory"
 
 
 def _matters(ask: Ask) -> set[str]:

@@ -54,13 +54,17 @@ def model_fit(machine: Machine) -> Reason | None:
     sizing = machine.sizing
     if sizing is None or sizing.fits(machine.type.usable_gib):
         return None
-    per_gpu = sizing.per_gpu_gib / sizing.limit_fraction
+    usable = machine.type.usable_gib
+    limit = sizing.limit_fraction * usable
+    needed, has = units.number(sizing.per_gpu_gib), units.number(limit)
+    if needed == has:  # a near miss must not read as a fit
+        needed, has = f"{sizing.per_gpu_gib:.3f}", f"{limit:.3f}"
     return Reason(
         "model_fit",
-        f"≥ {units.gib(per_gpu)} usable per GPU",
-        units.gib(machine.type.usable_gib),
-        "a smaller precision, context or batch; more GPUs (gpu.count); or model.measured_gib",
-        doublings(machine.type.usable_gib, per_gpu),
+        f"≥ {needed} GiB per GPU",
+        f"{has} GiB ({sizing.limit_fraction:.0%} of {units.number(usable)})",
+        "model: a smaller precision, context or batch",
+        doublings(limit, sizing.per_gpu_gib),
     )
 
 

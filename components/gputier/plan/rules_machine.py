@@ -40,14 +40,14 @@ def architecture(floor: Floor, m: Machine, _g: Gpu, _c: Context) -> Reason | Non
 
 
 def network(floor: Floor, m: Machine, _g: Gpu, c: Context) -> Reason | None:
-    sustained = m.type.network_sustained_gbps
-    has = m.type.network_burst_gbps if c.burst else sustained
+    sustained = m.network_sustained_gbps
+    has = m.type.network_burst_gbps if c.burst and m.host is None else sustained
     if c.burst and has is None:
         has = sustained
     reason = at_least("network", bound(floor, m), has, units.gbps, "")
     if reason is None:
         return None
-    burst = m.type.network_burst_gbps
+    burst = m.type.network_burst_gbps if m.host is None else None
     shown = reason.has
     if not c.burst and burst is not None and sustained is not None and burst > sustained:
         shown = f"{reason.has} sustained, up to {units.gbps(burst)}"

@@ -27,6 +27,9 @@ from gputier.plan.verdict import Verdict
 from gputier.sizing import Sizing
 from gputier.workload import CapacityChoice, Discount
 
+#: Sources print the same price with four or five decimals; a difference behind the fourth is
+#: rounding. Regions that tie are taken by name: the order of a list means nothing.
+PRICE_DIGITS = 4
 #: The most machines a training run is spread over before we say that it does not fit.
 MAX_NODES = 64
 
@@ -113,9 +116,25 @@ def _hardware_reasons(ask: Ask, machine: Machine, active: Active) -> tuple[Reaso
     context = Context(ask.need.workload.network.burst, machine.nodes > 1)
     gpu = ask.catalog.gpus[machine.type.gpu_model]
     found = [check(floor, machine, gpu, context) for check, floor in active]
-    found.append(model_fit(machine))
+    found.append(_fit_reason(ask, machine))
     found.append(_nodes_reason(ask, machine))
     return tuple(r for r in found if r is not None)
+
+
+#: Numbers of machines tried for "it would fit on N of them".
+_MORE_NODES = (2, 3, 4, 6, 8, 12, 16)
+
+
+def _fit_reason(ask: Ask, machine: Machine) -> Reason | None:
+    """The model's need, with the fewest machines of this type that would hold it."""
+    reason = model_fit(machine)
+    if reason is None or ask.need.workload.nodes is not None or ask.choice.count:
+        return reason
+    for nodes in _MORE_NODES:
+        spread = ask.need.sizing(machine.gpus * nodes)
+        if spread is not None and spread.fits(machine.type.usable_gib):
+            return replace(reason, relax=f"nodes: {nodes}, or {reason.relax}")
+    return reason
 
 
 def _nodes_reason(ask: Ask, machine: Machine) -> Reason | None:
@@ -151,10 +170,11 @@ def _smallest(machines: list[Machine], need: Need) -> list[Machine]:
     none does, so that the ledger shows how far off the row is at its best."""
 
     def meets(m: Machine) -> bool:
-        cpu, memory = need.floors.get("vcpu"), need.floors.get("host_memory")
-        return (cpu is None or (m.vcpus or 0) >= bound(cpu, m)) and (
-            memory is None or (m.memory_gib or 0) >= bound(memory, m)
-        )
+        has = {"vcpu": m.vcpus, "host_memory": m.memory_gib, "network": m.network_sustained_gbps}
+        wanted = [
+            (need.floors[rule], value or 0) for rule, value in has.items() if rule in need.floors
+        ]
+        return all(value >= bound(floor, m) for floor, value in wanted)
 
     fitting = [m for m in machines if meets(m)]
     if not fitting:
@@ -272,7 +292,7 @@ def _cheapest_region(ask: Ask, machine: Machine, regions: Mapping[str, tuple[str
     for region, (usd, as_of) in listed.items():
         if region not in regions:
             continue
-        key = (_compared(ask, machine, region, usd), region)
+        key = (round(_compared(ask, machine, region, usd), PRICE_DIGITS), region)
         if _stale(ask, as_of) or _no_saving(ask, machine, region, usd):
             bad = min(bad, key) if bad else key
         elif good is None or key < good:
