@@ -10,7 +10,7 @@ PIP    := .venv/bin/python -m pip --quiet --disable-pip-version-check
 ASKED := $(if $(filter file,$(origin PYTHON)),,yes)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check lint fmt bench docs golden clean FORCE
+.PHONY: help install demo test check lint fmt bench accuracy docs golden clean FORCE
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -41,6 +41,9 @@ fmt: .venv/.dev ## format, and fix what lint can fix
 
 bench: .venv/.dev ## time the command line and what it is made of, beside gpuhunt
 	@.venv/bin/python tests/bench $(ARGS)
+
+accuracy: .venv/.dev ## how near sizing comes to measured peaks, beside what others reckon with
+	@.venv/bin/python -m tests.sizing.accuracy
 
 docs: .venv/.dev ## write the generated parts of the documentation again
 	@.venv/bin/python -m pytest -q --update-docs $(ARGS)

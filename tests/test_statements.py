@@ -420,7 +420,8 @@ def test_52_a_schedule_counts_the_hours_that_run() -> None:
 
 
 def test_53_a_budget_is_held_against_the_plan_with_its_alerts() -> None:
-    found = plan(gpu={"count": 1}, budget={"usd_per_month": 100, "alerts": [50, 100]}).chosen
+    budget = {"usd_per_month": 100, "alerts": [50, 100]}
+    found = plan(gpu={"count": 1}, clouds=["aws"], budget=budget).chosen
     assert found
     assert found.budget
     assert found.budget.alerts_usd == (50, 100)

@@ -21,12 +21,14 @@ if TYPE_CHECKING:
     from gputier.errors import InvalidInput as InvalidInput
     from gputier.errors import Problem as Problem
     from gputier.errors import StaleLock as StaleLock
+    from gputier.workload import Discount as Discount
     from gputier.workload import Workload as Workload
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "CannotPlace": "gputier.errors",
+    "Discount": "gputier.workload",
     "GputierError": "gputier.errors",
     "InvalidInput": "gputier.errors",
     "Problem": "gputier.errors",
@@ -36,6 +38,7 @@ _HOMES = {
 
 __all__ = [
     "CannotPlace",
+    "Discount",
     "GputierError",
     "InvalidInput",
     "Problem",

@@ -183,9 +183,29 @@ def test_a_comparison_has_a_column_for_each_machine(run: Run, small: Catalog) ->
     assert rows["source"]
 
 
-def test_models_is_another_word_for_gpus(run: Run, small: Catalog) -> None:
-    assert run("catalog", "models").out == run("catalog", "gpus").out
-    assert "\n  models " not in run("catalog", "--help").out
+def test_models_are_what_a_workload_may_name(run: Run) -> None:
+    every = run("catalog", "models", "--json")
+    found = json.loads(every.out)["models"]
+    assert len(found) > 405 + 33
+    assert {one["kind"] for one in found} >= {"llm", "image", "video", "speech", "3d", "hpc", "vdi"}
+    lines = run("catalog", "models", "llama", "3.1", "8b").out.splitlines()
+    assert any(line.startswith("meta-llama/Llama-3.1-8B-Instruct ") for line in lines)
+    assert "\n  models " in run("catalog", "--help").out
+
+
+def test_a_model_that_nothing_confirms_is_shown_so(run: Run) -> None:
+    found = json.loads(run("catalog", "models", "--json").out)["models"]
+    doubted = next(one for one in found if one["layers"] and not one["verified"])
+    lines = run("catalog", "models", doubted["name"]).out.splitlines()
+    (line,) = [line for line in lines if line.startswith(doubted["name"] + " ")]
+    assert line.rstrip().endswith(" no")
+
+
+def test_a_search_without_an_answer_names_the_other_inputs(run: Run) -> None:
+    ran = run("catalog", "models", "no-such-model")
+    assert "no model is named so" in ran.out
+    assert "model.config" in ran.out
+    assert ran.code == 0
 
 
 ZONES: dict[tuple[str, tuple[str, ...]], str] = {

@@ -13,7 +13,7 @@ from gputier.catalog import Catalog
 #: What was typed, and words that must be offered, and one that must not.
 TYPED = {
     "gputier ": ({"plan", "lock", "size", "pick", "tiers", "catalog", "completion"}, "prod"),
-    "gputier catalog ": ({"show", "compare", "gpus", "regions", "refresh"}, "models"),
+    "gputier catalog ": ({"show", "compare", "gpus", "models", "regions", "refresh"}, "frobnicate"),
     "gputier plan ": ({"dev", "prod", "w.yaml"}, "plan"),
     "gputier plan p": ({"prod"}, "dev"),
     "gputier plan --exp": ({"--explain"}, "--json"),

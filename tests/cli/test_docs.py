@@ -113,6 +113,8 @@ PRINTED: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("gputier/catalog-type/1", ("catalog", "show", "p5.48xlarge")),
     ("gputier/catalog-type/1", ("catalog", "show", "n1+nvidia-tesla-t4x1")),
     ("gputier/catalog-gpu/1", ("catalog", "show", "H100-80GB")),
+    ("gputier/catalog-models/1", ("catalog", "models")),
+    ("gputier/catalog-models/1", ("catalog", "models", "no", "such")),
     ("gputier/catalog-gpus/1", ("catalog", "gpus")),
     ("gputier/catalog-regions/1", ("catalog", "regions", "aws")),
     ("gputier/catalog-compare/1", ("catalog", "compare", "g6.xlarge", "a2-highgpu-1g")),

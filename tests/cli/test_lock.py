@@ -34,8 +34,8 @@ def cheaper(project: Path) -> str:
 def test_the_lock_is_written_beside_the_stack(run: Run, project: Path, small: Catalog) -> None:
     ran = run("lock", "prod")
     assert ran.code == 0
-    assert ran.out.startswith(f"{LOCK}: written, 3 workloads, 3 changed, +$223.98/h")
-    assert "\n  chat: new, g6.2xlarge in us-east-1, $0.98/h\n" in ran.out
+    assert ran.out.startswith(f"{LOCK}: written, 3 workloads, 3 changed, +$162,049 a month")
+    assert "\n  chat: new, g6.2xlarge in us-east-1, +$0.98/h, +$" in ran.out
     assert LOCK.read_text(encoding="utf-8").startswith("# gputier lock 1")
 
 

@@ -28,6 +28,8 @@ PLANS = {
     "catalog-show-gpu": ("catalog", "show", "H100-80GB"),
     "catalog-compare": ("catalog", "compare", "g6.xlarge", "g2-standard-8", "p4d.24xlarge"),
     "catalog-gpus": ("catalog", "gpus"),
+    "catalog-models": ("catalog", "models", "mixtral"),
+    "size-dev": ("size", "dev"),
     "catalog-regions": ("catalog", "regions", "aws"),
     "tiers": ("tiers",),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -96,3 +97,66 @@ def test_bars_are_in_proportion(run: Run, project: Path, small: Catalog) -> None
     values: list[float] = list(found["parts"].values())
     blocks = [line.count("█") for line in lines]
     assert blocks == [max(1, round(24 * value / max(values))) for value in values]
+
+
+def test_a_card_that_holds_it_says_how_much_more_it_holds(
+    run: Run, project: Path, small: Catalog
+) -> None:
+    found = sized(run, project, MODEL)
+    assert set(found["room"]) == {model for model, fits in found["fits"].items() if fits}
+    assert found["room"]["H100-80GB"]["context_tokens"] == 131_072
+    sequences = found["room"]["L4"]["concurrent_sequences"]
+    more = f"{MODEL[:-1]}, concurrent_sequences: {sequences}}}"
+    assert f"up to {sequences} sequences of 8,192 tokens" in run("size", "w.yaml").out
+    assert sized(run, project, more)["fits"]["L4"]
+    over = f"{MODEL[:-1]}, concurrent_sequences: {sequences + 1}}}"
+    assert not sized(run, project, over)["fits"]["L4"]
+
+
+def test_a_range_and_the_rule_of_thumb_stand_beside(
+    run: Run, project: Path, small: Catalog
+) -> None:
+    found = sized(run, project, MODEL)
+    low, high = found["range_gib"]
+    assert low < found["per_gpu_gib"] - found["parts"]["margin"] < high
+    assert found["rule_of_thumb_gib"] > found["per_gpu_gib"]
+    out = run("size", "w.yaml").out
+    assert "peak expected 15–18 GiB, confidence good" in out
+    assert "rule of thumb: 22.4 GiB" in out
+
+
+def test_what_to_change_is_named_with_what_it_saves(
+    run: Run, project: Path, small: Catalog
+) -> None:
+    training = "training: {method: lora, batch_per_gpu: 4, gradient_checkpointing: full}"
+    found = sized(run, project, f"{MODEL[:-1]}, {training}}}")
+    changes = {s["change"]: s for s in found["savings"]}
+    fused = changes["fused_loss: true"]
+    assert fused["per_gpu_gib"] == pytest.approx(found["per_gpu_gib"] - fused["saves_gib"])
+    assert f"fused_loss: true saves {fused['saves_gib']:.1f} GiB" in run("size", "w.yaml").out
+
+
+def test_fewer_cards_are_named_where_a_change_makes_do_with_them(
+    run: Run, project: Path, small: Catalog
+) -> None:
+    body = "model: {name: llama-3.1-8b, context_tokens: 4096, concurrent_sequences: 4}"
+    sized(run, project, f"{body}, gpu: {{count: 2}}")
+    out = " ".join(run("size", "w.yaml").out.split())
+    assert re.search(r"precision: int4-awq saves [\d.]+ GiB: 1 × \S+ instead of 2", out), out
+
+
+def test_cards_without_nvlink_are_named_when_several_share_a_model(
+    run: Run, project: Path, small: Catalog
+) -> None:
+    sized(run, project, f"{MODEL}, gpu: {{count: 2}}")
+    assert "goes over PCIe" in " ".join(run("size", "w.yaml").out.split())
+    sized(run, project, MODEL)
+    assert "goes over PCIe" not in " ".join(run("size", "w.yaml").out.split())
+
+
+def test_a_simulation_is_sized_without_a_model(run: Run, project: Path, small: Catalog) -> None:
+    found = sized(run, project, "purpose: hpc, model: {qubits: 30}")
+    assert found["parts"]["activations"] == 16
+    assert found["room"] == {}
+    assert found["savings"] == []
+    assert found["rule_of_thumb_gib"] is None

@@ -25,8 +25,9 @@ from gputier.lock import (
     merged,
     unknown_names,
 )
+from gputier.lock.entries import lock_command
 from gputier.plan import StackPlan, plan_declaration
-from gputier.workload import Declaration, digest, read_file
+from gputier.workload import Declaration, digest, read_file, read_stack
 
 CHAT: dict[str, Any] = {"gpu": {"memory": "24GB"}, "clouds": ["aws"],
                         "regions": {"aws": ["us-east-1"]}}  # fmt: skip
@@ -140,7 +141,7 @@ def test_a_lock_of_its_own_declaration_is_not_stale() -> None:
 
 def stale(lock: Lock, declaration: Declaration) -> list[tuple[str, str]]:
     found = check_lock(lock, declaration)
-    assert all(p.hint == "run `gputier lock dev`" for p in found)
+    assert all(p.hint == "run `gputier lock dev.yaml`" for p in found)
     return [(p.path, p.message) for p in found]
 
 
@@ -203,27 +204,30 @@ def test_a_change_is_told_in_one_line_with_the_money() -> None:
     old = locked({"chat": CHAT}, g6_at(1.0)).entries["chat"]
     new = locked({"chat": CHAT}, g6_at(1.0, other=0.5)).entries["chat"]
     assert describe(Change("chat", old, new)) == (
-        "chat: g6.xlarge in us-east-1 → g5.xlarge in us-east-1, "
-        "−$0.50/h (−$365.00 a month of 730 h)"
+        "chat: g6.xlarge in us-east-1 → g5.xlarge in us-east-1, −$0.50/h, −$365.00 a month"
     )
-    assert "+$0.50/h (+$365.00 a month of 730 h)" in describe(Change("chat", new, old))
+    assert describe(Change("chat", new, old)).endswith("+$0.50/h, +$365.00 a month")
+
+
+HERE = "g6.xlarge in us-east-1"
 
 
 @pytest.mark.parametrize(
     ("before", "after", "says"),
     [
-        (None, {}, "chat: new, g6.xlarge in us-east-1, $1.00/h"),
-        (None, {"usd_per_hour": None}, "chat: new, g6.xlarge in us-east-1, price unknown"),
-        ({}, None, "chat: removed"),
+        (None, {}, f"chat: new, {HERE}, +$1.00/h, +$730.00 a month"),
+        (None, {"usd_per_hour": None}, f"chat: new, {HERE}, price unknown"),
+        ({}, None, "chat: removed, −$1.00/h, −$730.00 a month"),
         ({}, {"usd_per_hour": None, "region": "us-west-2"},
-         "chat: g6.xlarge in us-east-1 → g6.xlarge in us-west-2, price unknown"),
+         f"chat: {HERE} → g6.xlarge in us-west-2, price unknown"),
         ({}, {"digest": "f" * 16, "catalog": "e" * 16, "catalog_as_of": "2027-01-01"},
-         "chat: same machine, g6.xlarge; declaration or catalogue is newer"),
-        ({}, {"region": "us-west-2"},
-         "chat: g6.xlarge in us-east-1 → g6.xlarge in us-west-2, same price"),
-        ({}, {"usd_per_hour": 1.001},
-         "chat: g6.xlarge in us-east-1 → g6.xlarge in us-east-1, "
-         "+$0.0010/h (+$0.73 a month of 730 h)"),
+         f"chat: same machine, {HERE}, same price"),
+        ({}, {"region": "us-west-2"}, f"chat: {HERE} → g6.xlarge in us-west-2, same price"),
+        ({}, {"usd_per_hour": 1.001}, f"chat: same machine, {HERE}, +$0.0010/h, +$0.73 a month"),
+        ({}, {"capacity": "spot", "usd_per_hour": 0.25},
+         f"chat: {HERE} → {HERE} spot, −$0.75/h, −$547.50 a month"),
+        ({}, {"hours_per_month": 200.0},
+         f"chat: same machine, {HERE}, ±$0.00/h, −$530.00 a month"),
     ],
 )  # fmt: skip
 def test_every_kind_of_change_has_its_words(
@@ -236,6 +240,30 @@ def test_every_kind_of_change_has_its_words(
         None if after is None else replace(base, **after),
     )
     assert describe(change) == says
+
+
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [("Pulumi.dev.yaml", "gputier lock dev"), ("team.yaml", "gputier lock {folder}/team.yaml")],
+)
+def test_the_command_to_lock_names_the_stack_or_the_file(
+    name: str, command: str, tmp_path: Path
+) -> None:
+    file = tmp_path / name
+    text = "{chat: {gpu: {count: 1}}}"
+    stack = name.startswith("Pulumi")
+    body = f"config: {{gputier:workloads: {text}}}" if stack else f"workloads: {text}"
+    file.write_text(body, encoding="utf-8")
+    (tmp_path / "Pulumi.yaml").write_text("name: x\nruntime: python\n", encoding="utf-8")
+    declaration = read_stack("dev", tmp_path) if stack else read_file(file)
+    assert lock_command(declaration) == command.format(folder=tmp_path)
+
+
+def test_money_a_month_counts_the_hours_that_run() -> None:
+    nights = [{"start": "0 20 * * *", "stop": "0 6 * * *"}]
+    entry = locked({"chat": {**CHAT, "schedule": nights}}).entries["chat"]
+    assert entry.hours_per_month == pytest.approx(10 * 1461 / 48, abs=0.01)
+    assert entry.usd_per_month == pytest.approx((entry.usd_per_hour or 0) * entry.hours_per_month)
 
 
 def test_a_change_to_or_from_nothing_costs_all_of_it() -> None:
@@ -302,10 +330,18 @@ def test_a_locked_composed_machine_counts_with_all_that_is_attached() -> None:
 
 def test_a_machine_of_a_dearer_way_to_buy_counts_at_that_way() -> None:
     ways = {"chat": {**CHAT, "capacity": ["spot", "on_demand"]}}
-    lock = Lock("dev", {"chat": locked({"chat": CHAT}).entries["chat"]})
+    digest_ = locked(ways).entries["chat"].digest
+    entry = locked({"chat": CHAT}).entries["chat"]
+    lock = Lock("dev", {"chat": replace(entry, digest=digest_)})
     (cheaper,) = cheaper_than(lock, planned(ways), declared(ways), 1, load())
     assert (cheaper.locked.capacity, cheaper.best.capacity) == ("on_demand", "spot")
     assert cheaper.locked_usd_per_hour == in_file("aws", "us-east-1", "g6.xlarge", "on_demand")
+
+
+def test_a_stale_entry_is_not_compared_because_the_declaration_differs() -> None:
+    smaller = {"chat": {"gpu": {"memory": "16GB"}}}
+    lock = locked({"chat": CHAT})
+    assert cheaper_than(lock, planned(smaller), declared(smaller), 1, load()) == ()
 
 
 def test_without_a_price_of_today_the_locked_price_counts() -> None:

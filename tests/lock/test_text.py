@@ -28,9 +28,11 @@ CHAT = Entry(
     attached=None,
     attached_ssds=0,
     nodes=1,
+    machines=1,
     capacity="on_demand",
     availability="confirmed",
     usd_per_hour=0.8048,
+    hours_per_month=730.0,
     price_basis="listed",
     price_as_of="2026-08-26",
     catalog="a49fc0932beec49a",
@@ -47,9 +49,11 @@ RENDER = replace(
     attached="2 × T4",
     attached_ssds=3,
     nodes=4,
+    machines=4,
     capacity="spot",
     availability="unconfirmed",
     usd_per_hour=None,
+    hours_per_month=217.42,
     price_basis="unknown",
     price_as_of=None,
 )
@@ -98,9 +102,11 @@ entries = st.builds(
     attached=st.none() | words,
     attached_ssds=st.integers(0, 32),
     nodes=st.integers(1, 1000),
+    machines=st.integers(1, 1000),
     capacity=st.sampled_from(["on_demand", "spot", "reservation"]),
     availability=st.sampled_from(["confirmed", "unconfirmed"]),
     usd_per_hour=st.none() | st.decimals(0, 10_000, places=6).map(float),
+    hours_per_month=st.decimals(1, 744, places=2).map(float),
     price_basis=words,
     price_as_of=st.none() | st.dates().map(str) | st.just("2026-08"),
     catalog=st.from_regex(r"[0-9a-f]{16}", fullmatch=True),
@@ -272,7 +278,9 @@ def test_a_folder_in_the_files_place_is_refused(path: Path) -> None:
         read_lock(path, "dev")
 
 
-@pytest.mark.parametrize("wrong", [{"nodes": "many"}, {"usd_per_hour": "cheap"}])
+@pytest.mark.parametrize(
+    "wrong", [{"nodes": "many"}, {"usd_per_hour": "cheap"}, {"hours_per_month": "few"}]
+)
 def test_a_sealed_block_with_a_value_of_another_kind_is_refused_too(
     wrong: dict[str, Any], path: Path
 ) -> None:

@@ -4,6 +4,7 @@ of the catalogue. The product's own rules are not called."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 from typing import Any
 
 import pytest
@@ -131,8 +132,8 @@ def host_breaches(w: Workload, v: Verdict) -> Iterator[str]:
         yield "host memory"
     if w.cpu.architecture not in {"any", t.cpu_arch}:
         yield "architecture"
-    speed = t.network_sustained_gbps or 0
-    if w.network.burst:
+    speed = min(t.network_sustained_gbps or 0, 2 * m.host.vcpus if m.host else inf)
+    if w.network.burst and m.host is None:
         speed = max(speed, t.network_burst_gbps or 0)
     if speed < asked(w, "network", w.network.bandwidth, v) - 1e-9:
         yield "network"
@@ -155,9 +156,9 @@ def host_breaches(w: Workload, v: Verdict) -> Iterator[str]:
         yield "that many disks cannot be attached"
     disks = m.ssd_count + (t.local_nvme_count or 0)
     sequential = asked(w, "disk_throughput", w.disk.throughput, v)
-    if max(disks * 500, t.volume_mb_s or 0) < sequential:
+    if max(disks * 500, min(t.volume_mb_s or 0, 2000)) < sequential:
         yield "disk throughput"
-    if (t.volume_iops or 0) < (w.disk.iops or 0):
+    if min(t.volume_iops or 0, 80_000) < (w.disk.iops or 0):
         yield "IOPS"
 
 

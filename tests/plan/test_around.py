@@ -46,7 +46,7 @@ def test_the_parts_around_a_machine_are_always_the_same_six() -> None:
         ({"data": "500GiB", "throughput": "525MB/s"}, (100 + 500) * 0.08 + 400 * 0.04),
         ({"data": "500GiB", "iops": 3000}, (100 + 500) * 0.08),
         ({"data": "500GiB", "iops": 8000}, (100 + 500) * 0.08 + 5000 * 0.005),
-        ({"iops": 8000, "throughput": "525MB/s"}, 100 * 0.08),
+        ({"iops": 8000, "throughput": "525MB/s"}, 100 * 0.08 + 400 * 0.04 + 5000 * 0.005),
         ({"scratch": "300GB"}, 100 * 0.08),
     ],
 )

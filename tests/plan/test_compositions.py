@@ -79,7 +79,7 @@ def brute_force(ask: Ask, type_: InstanceType) -> Iterator[tuple[float, str]]:
             cost = cost_of(ask.catalog, m, region, ask.choice, (), 1)
             if cost.total is None or cost.basis.startswith("borrowed"):
                 continue
-            if ask.ceiling is None or cost.total <= ask.ceiling:
+            if all(cost.total <= ceiling for ceiling in ask.ceilings.values()):
                 yield cost.total, host.name
 
 

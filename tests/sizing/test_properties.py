@@ -12,12 +12,22 @@ from hypothesis import strategies as st
 from gputier.sizing import Sizing, size, table
 from gputier.sizing.records import Part
 from gputier.workload import Workload
-from gputier.workload.ml import Checkpointing, KvPrecision, Optimizer, Precision, Sharding, State
+from gputier.workload.ml import (
+    Checkpointing,
+    KvPrecision,
+    Objective,
+    Optimizer,
+    Precision,
+    ShardedBy,
+    Sharding,
+    State,
+)
 
 NAMES = [row[0] for row in table.load().rows]
 # Bytes a parameter, ascending: the order in which weights may not shrink.
 PRECISIONS = [
     "nf4-dq", "int4-awq", "int4-gptq", "mxfp4", "nf4", "nvfp4", "fp8", "int8", "bf16", "fp32",
+    "fp64",
 ]  # fmt: skip
 
 architectures = st.fixed_dictionaries(
@@ -57,6 +67,10 @@ trainings = st.fixed_dictionaries(
         "fused_loss": st.booleans(),
         "optimizer_in_backward": st.booleans(),
         "offload": st.booleans(),
+        "sharded_by": words(ShardedBy),
+        "objective": words(Objective),
+        "tensor_parallel": st.integers(1, 16),
+        "sequence_parallel": st.integers(1, 16),
     },
 )
 extras = st.fixed_dictionaries(
@@ -66,6 +80,7 @@ extras = st.fixed_dictionaries(
         "context_tokens": st.integers(1, 2_000_000),
         "concurrent_sequences": st.integers(1, 1000),
         "kv_precision": words(KvPrecision),
+        "pipeline_parallel": st.integers(1, 16),
         "training": trainings,
     },
 )
@@ -192,6 +207,37 @@ def test_what_saves_memory_never_costs_any(
     )
     assert half <= kept_all
     assert least <= kept_all
+
+
+@given(models, trainings, gpu_counts, st.integers(1, 64))
+def test_more_parallelism_never_needs_more(
+    model: dict[str, Any], training: dict[str, Any], gpus: int, ways: int
+) -> None:
+    # One at a time: GPUs that tensor parallelism takes are lost to sequence parallelism.
+    training = {key: value for key, value in training.items() if not key.endswith("_parallel")}
+    for field in ("tensor_parallel", "sequence_parallel"):
+        one, more = (
+            sized({**model, "training": {**training, field: n}}, gpus).needed_gib for n in (1, ways)
+        )
+        assert more <= one * (1 + 1e-12), field
+
+
+@given(models, trainings, gpu_counts)
+def test_preference_training_never_needs_less_than_plain(
+    model: dict[str, Any], training: dict[str, Any], gpus: int
+) -> None:
+    plain, *others = (
+        sized({**model, "training": {**training, "objective": word}}, gpus).needed_gib
+        for word in ("sft", "dpo", "grpo")
+    )
+    assert all(other >= plain * (1 - 1e-12) for other in others)
+
+
+@given(models, gpu_counts)
+def test_the_range_holds_the_estimate(model: dict[str, Any], gpus: int) -> None:
+    found = sized(model, gpus)
+    low, high = found.range_gib
+    assert 0 < low <= found.needed_gib <= high
 
 
 def test_a_mixture_is_never_below_its_dense_part() -> None:

@@ -109,7 +109,7 @@ OTHER: dict[str, Any] = {
         "cpu": {"count": 8},
         "memory": "64GiB",
         "nodes": 2,
-        "disk": {"iops": 5},
+        "disk": {"scratch": "1TB"},
         "network": {"vpc": "vpc-1"},
         "fabric": "any",
         "clouds": ["azure"],
@@ -155,8 +155,10 @@ OTHER: dict[str, Any] = {
     [(part, name, value) for part, fields in OTHER.items() for name, value in fields.items()],
 )
 def test_every_field_changes_the_digest(part: str, name: str, value: Any) -> None:
-    declared = {name: value} if part == "Workload" else {part: {name: value}}
-    assert of(declared) != of({})
+    others = {"data": "2TB"} if part == "disk" else {}  # the volume that the others are about
+    with_it = {name: value} if part == "Workload" else {part: {**others, name: value}}
+    without = {} if part == "Workload" else {part: others}
+    assert of(with_it) != of(without)
 
 
 def test_the_table_above_names_every_field_of_its_models() -> None:

@@ -56,7 +56,7 @@ WHOLE: dict[str, tuple[str, str]] = {
 
           4:41   gpu: {cont: 1, memory: 24, models: [v5e]}
                                                      ^^^ `gpu.models[0]` of workload `chat` names `v5e`, a Google TPU: gputier is for NVIDIA GPUs
-                 hint: see `gputier catalog models` for the GPUs there are
+                 hint: see `gputier catalog gpus` for the GPUs there are
 
           5:15   capacity: reservation
                            ^^^^^^^^^^^ `capacity` of workload `chat` is a reservation, which holds one instance type in one zone: it needs `instance_type` and `zone`
@@ -231,7 +231,7 @@ FIELDS: dict[str, tuple[str, str]] = {
     ),
     "gpu: {models: MI300X}": (
         "`gpu.models` of workload `chat` names `MI300X`, an AMD GPU: gputier is for NVIDIA GPUs",
-        "see `gputier catalog models` for the GPUs there are",
+        "see `gputier catalog gpus` for the GPUs there are",
     ),
     "gpu: {models: [H100], exclude: [h100]}": (
         "`gpu.exclude` of workload `chat` names `h100`, which `models` asks for",
@@ -295,9 +295,9 @@ FIELDS: dict[str, tuple[str, str]] = {
         " us-central1, not `US East`",
         "",
     ),
-    "regions: {azure: [westeurope]}": (
-        "`regions.azure` of workload `chat` names regions of a cloud the workload does not use: the"
-        " default is aws and gcp",
+    "{clouds: [aws], regions: {azure: [westeurope]}}": (
+        "`regions.azure` of workload `chat` names regions of a cloud the workload does not use:"
+        " `clouds` is aws",
         "add azure to `clouds`, or remove it from `regions`",
     ),
     "capacity: on-demand": (
@@ -363,7 +363,7 @@ FIELDS: dict[str, tuple[str, str]] = {
         " cannot be scaled by anything else yet",
         "",
     ),
-    "{nodes: 4, scale: {min: 1, max: 2}}": (
+    "{nodes: 4, scale: {max: 2}}": (
         "`scale.max` of workload `chat` is 2, fewer than the 4 `nodes`",
         "",
     ),
@@ -403,6 +403,18 @@ FIELDS: dict[str, tuple[str, str]] = {
         "`budget.action` of workload `chat` must be none or scale-to-zero, not `stop`",
         "did you mean `scale-to-zero`?",
     ),
+    "precision: fp8": (
+        "unknown field `precision` of workload `chat`",
+        "did you mean `model.precision`?",
+    ),
+    "count: 2": (
+        "unknown field `count` of workload `chat`",
+        "did you mean `gpu.count`, `cpu.count` or `capacity.count`?",
+    ),
+    "model: {name: a, method: lora}": (
+        "unknown field `model.method` of workload `chat`",
+        "did you mean `training.method`?",
+    ),
     "software: {image: ami-1}": (
         "`software` of workload `chat` is not read by this release; a field that nothing reads is"
         " refused, never ignored",
@@ -436,8 +448,8 @@ FIELDS: dict[str, tuple[str, str]] = {
         "",
     ),
     "model: {name: a, precision: float16}": (
-        "`model.precision` of workload `chat` must be fp32, bf16, fp16, fp8, int8, int4-gptq,"
-        " int4-awq, nf4, nf4-dq, q4_0, mxfp4 or nvfp4, not `float16`",
+        "`model.precision` of workload `chat` must be fp64, fp32, bf16, fp16, fp8, int8,"
+        " int4-gptq, int4-awq, nf4, nf4-dq, q4_0, mxfp4 or nvfp4, not `float16`",
         "did you mean `fp16`?",
     ),
     "model: {parameters: 1B, image: {}}": (
@@ -576,6 +588,7 @@ def test_one_run_reports_clashes_beside_broken_fields() -> None:
                 "tier": "hihg",
                 "nodes": 4,
                 "scale": {"max": 2},
+                "clouds": ["aws"],
                 "regions": {"azure": "x"},
                 "gpu": {"memory": "80GB", "total_memory": "40GB", "count": 0},
             }

@@ -236,7 +236,8 @@ BOUNDS: dict[str, tuple[list[Any], list[Any]]] = {
 
 def with_field(path: str, value: Any) -> dict[str, Any]:
     part, _, name = path.rpartition(".")
-    others = {"measured_gib": 1} if part == "model" else {}  # so that the model can be sized
+    needed: dict[str, dict[str, Any]] = {"model": {"measured_gib": 1}, "disk": {"data": "1TB"}}
+    others = needed.get(part, {})  # what the part cannot do without
     return {part: {**others, name: value}} if part else {name: value}
 
 

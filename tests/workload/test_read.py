@@ -218,6 +218,11 @@ def test_bare_keys_belong_to_the_project(project: Callable[..., Path]) -> None:
         (
             "aws:region: us-west-2",
             "regions: {gcp: [us-central1]}",
+            {"gcp": ("us-central1",)},
+        ),
+        (
+            "aws:region: us-west-2",
+            "clouds: [aws, gcp], regions: {gcp: [us-central1]}",
             {"gcp": ("us-central1",), "aws": ("us-west-2",)},
         ),
         ("aws:region: us-west-2\n  gputier:defaults: {regions: {aws: eu-west-1}}", "",

@@ -111,9 +111,9 @@ def test_a_leading_zero_is_refused_because_readers_differ_on_it(word: str) -> No
 
 
 def test_numbers_of_a_million_digits_cost_nothing() -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     assert isinstance(read(f"a: {'9' * 500_000}\n").root.plain()["a"], str)
-    assert time.perf_counter() - began < 1
+    assert time.process_time() - began < 1
 
 
 @PARSERS
@@ -312,9 +312,9 @@ def test_a_file_made_to_hurt_is_refused_at_once(
     make: Callable[[], str], message: str, pure: bool
 ) -> None:
     text = make()
-    began = time.perf_counter()
+    began = time.process_time()
     problem = refused(text, pure=pure)
-    assert time.perf_counter() - began < 2, "a hostile file must not hold anybody up"
+    assert time.process_time() - began < 2, "a hostile file must not hold anybody up"
     assert message in problem.message
 
 

@@ -78,14 +78,14 @@ LINES = st.lists(
 
 
 def survives(read: Callable[[], object]) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     problems: tuple[errors.Problem, ...] = ()
     text = ""
     try:
         read()
     except errors.InvalidInput as error:
         problems, text = error.problems, str(error)
-    assert time.perf_counter() - began < 1
+    assert time.process_time() - began < 1
     assert not any(word in text for word in PYDANTIC), text
     assert all(problem.message.strip() for problem in problems)
 

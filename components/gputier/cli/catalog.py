@@ -19,6 +19,7 @@ COMMANDS = {
     "show": Lazy("gputier.cli.catalog_show:show", "Everything known about one machine or GPU."),
     "compare": Lazy("gputier.cli.catalog_compare:compare", "Machines side by side."),
     "gpus": Lazy("gputier.cli.catalog_gpus:gpus", "The GPU models."),
+    "models": Lazy("gputier.cli.catalog_models:models", "What `model.name` may name."),
     "regions": Lazy("gputier.cli.catalog_regions:regions", "The regions of a cloud."),
     "refresh": Lazy(
         "gputier.cli.catalog_refresh:refresh",
@@ -30,7 +31,6 @@ COMMANDS = {
 @click.group(
     cls=Group,
     lazy=COMMANDS,
-    aliases={"models": "gpus"},
     invoke_without_command=True,
     subcommand_metavar="[COMMAND]",
     examples=(

@@ -32,7 +32,9 @@ from gputier.lock import (
     write_lock,
 )
 from gputier.plan import plan_declaration
+from gputier.plan.known import KnownNames
 from gputier.workload import Declaration, resolve
+from gputier.workload.known import asking
 
 SCHEMA = "gputier/lock/1"
 SCHEMA_CHECK = "gputier/lock-check/1"
@@ -40,7 +42,7 @@ SCHEMA_CHECK = "gputier/lock-check/1"
 
 def run(typed: LockArguments) -> int:
     """Write, upgrade or check; the exit code."""
-    (declaration,) = _declared(typed.target)
+    (declaration,) = _declared(typed)
     looks = typed.check or typed.watch is not None
     _refuse_mixed(typed.workloads, looks, typed.upgrade)
     if looks:
@@ -52,11 +54,15 @@ def run(typed: LockArguments) -> int:
     return _written(declaration, chosen_anew, typed.as_json, typed.catalog_directory)
 
 
-def _declared(target: str) -> tuple[Declaration, ...]:
+def _declared(typed: LockArguments) -> tuple[Declaration, ...]:
+    target = typed.target
     if target == "-":
         hint = "name a stack, or a file"
         raise InvalidInput(Problem("", "standard input has no lock beside it", hint))
-    return resolve(target, Path.cwd())
+    if typed.check and typed.watch is None:  # only digests are compared: no catalogue is needed
+        return resolve(target, Path.cwd())
+    with asking(KnownNames(load_catalog(typed.catalog_directory))):
+        return resolve(target, Path.cwd())
 
 
 def _refuse_mixed(workloads: Sequence[str], reads: bool, upgrade: bool) -> None:

@@ -65,7 +65,9 @@ def hours(c: Chosen) -> Iterator[str]:
     saves = ""
     if s.saved_usd_per_month:
         saves = f", saves {amount(s.saved_usd_per_month)} a month against 730 h"
-    basis = "from the schedule" if s.schedule else s.hours_basis
+    basis = "from the schedule" if s.hours_basis == "schedule" else s.hours_basis
+    if s.schedule and s.hours_basis == "declared":
+        basis += "; the schedule is not counted"
     yield f"{s.hours_per_month:,.1f} a month, {basis}{saves}"
 
 
@@ -73,7 +75,7 @@ def scale(c: Chosen) -> Iterator[str]:
     s = c.scaling
     if s.min == s.max:
         return
-    low, high = c.usd_per_month, c.usd_per_month_at_max
+    low, high = c.usd_per_month_at_min, c.usd_per_month_at_max
     yield f"{s.min}–{s.max} machines: {words.money_range(low, high)}"
     if s.min == 0 and c.usd_per_month_of_one is not None:
         yield f"{amount(c.usd_per_month_of_one)} a month for each that runs"
@@ -85,7 +87,8 @@ def budget(c: Chosen) -> Iterator[str]:
     b = c.budget
     if b is None:
         return
-    used = "use unknown" if b.used is None else f"the plan takes {100 * b.used:.0f} %"
+    known = f"{100 * b.used_at_least:.0f} %"
+    used = f"the plan takes {known if b.used is not None else f'at least {known}'}"
     over = ", over it" if b.exceeded else ""
     yield f"{amount(b.usd_per_month)} a month: {used}{over}"
     if b.alerts_usd:

@@ -16,14 +16,16 @@ from gputier.cli.plan import PlanArguments
 from gputier.cli.plan_text import Screen, plan_screen
 from gputier.errors import ExitCode, InvalidInput, Problem
 from gputier.plan import StackPlan, plan_declaration, plan_document, unplaced_problems
+from gputier.plan.known import KnownNames
 from gputier.workload import Declaration, read_config_json, resolve
+from gputier.workload.known import asking
 from gputier.workload.yaml12 import MAX_BYTES
 
 
 def run(typed: PlanArguments) -> int:
     """Plan what was named, print it, say what is wrong; the exit code."""
-    declarations = _declarations(typed.target, typed.config)
     catalog = load_catalog(typed.catalog_directory)
+    declarations = _declarations(typed.target, typed.config, catalog)
     if typed.why_not is not None:
         return _why_not(declarations, catalog, typed.why_not, typed.as_json)
     screens: list[str] = []
@@ -61,7 +63,14 @@ def tell(
     return ExitCode.CANNOT_PLACE
 
 
-def _declarations(target: str | None, config: str | None) -> tuple[Declaration, ...]:
+def _declarations(
+    target: str | None, config: str | None, catalog: Catalog
+) -> tuple[Declaration, ...]:
+    with asking(KnownNames(catalog)):
+        return _read(target, config)
+
+
+def _read(target: str | None, config: str | None) -> tuple[Declaration, ...]:
     if config is None:
         return resolve(target, Path.cwd())
     if target is not None:

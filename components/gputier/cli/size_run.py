@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from gputier.catalog import Catalog, Gpu
@@ -15,27 +15,45 @@ from gputier.cli.inputs import json_text, load_catalog
 from gputier.cli.size_text import SizeScreen, size_screen
 from gputier.errors import ExitCode, InvalidInput, Problem
 from gputier.plan import Need, need_of, sizing_document
-from gputier.sizing import Sizing
+from gputier.plan.known import KnownModels
+from gputier.sizing import Room, Saving, Sizing, savings
+from gputier.sizing import room as sizing_room
 from gputier.workload import Declaration, resolve
+from gputier.workload.known import asking
 
 SCHEMA = "gputier/size/1"
 
 
 @dataclass(frozen=True)
 class Sized:
-    """A workload with its size; None when no model is declared. `fits` is per GPU model."""
+    """A workload with its size; None when no model is declared. `fits` and `usable` (GiB that a
+    process can use of a whole card) are per GPU model."""
 
     name: str
     need: Need
     gpus: int
     sizing: Sizing | None
     fits: Mapping[str, bool]
+    usable: Mapping[str, float]
+    savings: tuple[Saving, ...] = ()
+    rooms: dict[float, tuple[Room, ...]] = field(
+        default_factory=dict[float, tuple[Room, ...]], compare=False
+    )
+
+    def room(self, model: str) -> tuple[Room, ...]:
+        """How much more a card that holds it holds; worked out when asked, once a memory size."""
+        usable = self.usable[model]
+        if usable not in self.rooms:
+            workload, kept_free = self.need.workload, self.need.kept_free
+            self.rooms[usable] = sizing_room(workload, self.gpus, kept_free, usable)
+        return self.rooms[usable]
 
 
 def run(target: str | None, as_json: bool, catalog_directory: str | None) -> int:
     """Size what was named and print it; the exit code."""
-    declarations = resolve(target, Path.cwd())
     catalog = load_catalog(catalog_directory)
+    with asking(KnownModels()):
+        declarations = resolve(target, Path.cwd())
     sized = [sizes(declaration, catalog) for declaration in declarations]
     texts: list[str] = []
     for declaration, found in zip(declarations, sized, strict=True):
@@ -63,9 +81,9 @@ def sizes(declaration: Declaration, catalog: Catalog) -> tuple[Sized, ...]:
     found: list[Sized] = []
     problems: list[Problem] = []
     for name, workload in declaration.workloads.items():
-        need = need_of(name, workload, declaration.environment)
         gpus = (workload.gpu.count or 1) * (workload.nodes or 1)
         try:
+            need = need_of(name, workload, declaration.environment)
             sizing = need.sizing(gpus)
         except InvalidInput as error:
             for p in error.problems:
@@ -76,7 +94,9 @@ def sizes(declaration: Declaration, catalog: Catalog) -> tuple[Sized, ...]:
         fits = {
             model: sizing.fits(usable) for model, (_gpu, usable) in cards(catalog).items()
         } if sizing else {}  # fmt: skip
-        found.append(Sized(name, need, gpus, sizing, fits))
+        usable = {model: usable for model, (_gpu, usable) in cards(catalog).items()}
+        saved = savings(workload, gpus, need.kept_free)
+        found.append(Sized(name, need, gpus, sizing, fits, usable, saved))
     if problems:
         raise InvalidInput(problems)
     return tuple(found)
@@ -94,10 +114,26 @@ def document(declaration: Declaration, found: Sequence[Sized]) -> dict[str, obje
 def _workload(one: Sized) -> dict[str, object]:
     if one.sizing is None:
         return {"name": one.name, "gpus": one.gpus, **_NOTHING}
+    rule = one.sizing.rule_of_thumb_gib
     return {
         "name": one.name,
         **sizing_document(one.sizing),
         "fits": {model: one.fits[model] for model in sorted(one.fits)},
+        "range_gib": [round(end, 6) for end in one.sizing.range_gib],
+        "rule_of_thumb_gib": None if rule is None else round(rule, 6),
+        "room": {
+            model: {room.field: room.most for room in one.room(model)}
+            for model in sorted(one.fits)
+            if one.fits[model] and one.room(model)
+        },
+        "savings": [
+            {
+                "change": saving.change,
+                "saves_gib": round(saving.saves_gib, 6),
+                "per_gpu_gib": round(saving.sizing.per_gpu_gib, 6),
+            }
+            for saving in one.savings
+        ],
     }
 
 
@@ -112,4 +148,8 @@ _NOTHING: Mapping[str, object] = {
     "confidence": None,
     "warnings": [],
     "fits": {},
+    "range_gib": None,
+    "rule_of_thumb_gib": None,
+    "room": {},
+    "savings": [],
 }

@@ -36,6 +36,7 @@ class Entry:
     attached: str | None  # "1 × T4": GPUs attached to an N1 machine
     attached_ssds: int
     nodes: int
+    machines: int
     capacity: str
     availability: str
     usd_per_hour: float | None
@@ -54,11 +55,8 @@ class Entry:
     def machine(self) -> str:
         """What is bought, in words."""
         more = f" + {self.attached}" if self.attached else ""
-        return (
-            f"{self.nodes} × {self.instance_type}{more}"
-            if self.nodes > 1
-            else (f"{self.instance_type}{more}")
-        )
+        count = f"{self.machines} × " if self.machines > 1 else ""
+        return f"{count}{self.instance_type}{more}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +151,7 @@ def _entry(w: WorkloadPlan, plan: StackPlan, digest_: str) -> Entry:
         attached=attached,
         attached_ssds=v.machine.ssd_count,
         nodes=v.machine.nodes,
+        machines=cost.machines if cost else v.machine.nodes,
         capacity=v.use,
         availability=v.availability,
         usd_per_hour=None if cost is None or cost.total is None else round(cost.total, 6),
@@ -308,9 +307,6 @@ def _money(change: Change) -> str:
         return "price unknown"
     if not hour and not month:
         return "same price"
-    return f"{_signed(hour, '/h')}, {_signed(month, ' a month')}"
-
-
-def _signed(money: float, unit: str) -> str:
-    sign = "+" if money > 0 else "−" if money < 0 else "±"
-    return f"{sign}{units.usd(abs(money))}{unit}"
+    signs = ["+" if money > 0 else "−" if money < 0 else "±" for money in (hour, month)]
+    each = units.usd_per_hour(abs(hour)), f"{units.usd(abs(month))} a month"
+    return ", ".join(sign + money for sign, money in zip(signs, each, strict=True))

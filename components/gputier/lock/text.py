@@ -30,7 +30,7 @@ def render_lock(lock: Lock) -> str:
     """The file's text: byte-identical for the same lock."""
     lines = [
         f"# gputier lock {VERSION} · written by `gputier lock {lock.stack}`, not by hand:"
-        " run it again after a merge conflict"
+        " after a merge conflict, take one side whole and run it again"
     ]
     for name in sorted(lock.entries):
         body = [f"  {key}: {_scalar(value)}" for key, value in _values(lock.entries[name])]
@@ -172,6 +172,7 @@ def _entry_of(values: Mapping[str, str]) -> Entry:
         attached=text("attached") if "attached" in values else None,
         attached_ssds=int(values.get("attached_ssds", "0")),
         nodes=int(values["nodes"]),
+        machines=int(values["machines"]),
         capacity=text("capacity"),
         availability=text("availability"),
         usd_per_hour=None if price == "unknown" else float(price),

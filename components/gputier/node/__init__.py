@@ -1,8 +1,8 @@
 """What runs on the machine: a node proves that it is what was paid for.
 
 Python 3.8 standard library only, and nothing of the rest of gputier: the whole folder becomes one
-zipapp (`build.py`) that an image of any age can start. Everything a check learns about the machine
-comes through `host.Host` (commands, files, clock), so a recorded machine is judged by the same code.
+zipapp (`build.py`) that an image of any age can start. Everything a check learns of the machine
+comes through `host.Host` (commands, files, clock): a recorded machine is judged by the same code.
 """
 
 from __future__ import annotations

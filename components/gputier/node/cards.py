@@ -6,6 +6,7 @@ rest, the PCI ID database (https://pci-ids.ucw.cz/read/PC/10de, 2026-08). Branch
 NVIDIA's driver release notes (https://docs.nvidia.com/datacenter/tesla/, 2026-08).
 """
 
+# ruff: noqa: E501 (one row of the table, one line)
 from __future__ import annotations
 
 import re
@@ -67,13 +68,16 @@ CARDS = (
     Card("RTX-4090", r"(?:NVIDIA )?GeForce RTX 4090", ("2684",), "Ada", 8.9, (24564,), 0, 0, False, False, False, ANY, 520, None, (4, 16)),
     Card("RTX-5090", r"(?:NVIDIA )?GeForce RTX 5090", ("2b85",), "Blackwell", 12.0, (32607,), 0, 0, False, False, False, OPEN, 570, None, (5, 16)),
     Card("RTX-PRO-6000-SE", r"(?:NVIDIA )?RTX PRO 6000 Blackwell Server Edition" + _SLICE, ("2bb5",), "Blackwell", 12.0, (97887, 98304, 97253), 0, 0, False, True, True, OPEN, 570, None, (5, 16)),
+    Card("RTX-PRO-4500-SE", r"(?:NVIDIA )?RTX PRO 4500 Blackwell Server Edition", (), "Blackwell", 12.0, (32768,), 0, 0, False, True, False, OPEN, 580, None, (5, 16)),
     Card("H100-80GB", r"(?:NVIDIA )?H100 80GB HBM[23]e?", ("2330",), "Hopper", 9.0, (81559, 81920), 18, 26.562, True, True, True, ANY, 525, None, (5, 16)),
     Card("H100-PCIE-80GB", r"(?:NVIDIA )?H100 PCIe", ("2331",), "Hopper", 9.0, (81559, 81920), 12, 26.562, True, True, True, ANY, 525, None, (5, 16)),
     Card("H100-NVL-94GB", r"(?:NVIDIA )?H100 NVL", ("2321",), "Hopper", 9.0, (95830, 96256), 12, 26.562, True, True, True, ANY, 535, None, (5, 16)),
     Card("H20-96GB", r"(?:NVIDIA )?H20", ("2329",), "Hopper", 9.0, (97871, 98304), 18, 26.562, True, True, True, ANY, 535, None, (5, 16)),
+    Card("H20-141GB", r"(?:NVIDIA )?H20-3e", (), "Hopper", 9.0, (143771, 144384), 18, 26.562, True, True, True, ANY, 535, None, (5, 16)),
     Card("H200-141GB", r"(?:NVIDIA )?H200", ("2335",), "Hopper", 9.0, (143771, 144384), 18, 26.562, True, True, True, ANY, 535, None, (5, 16)),
     Card("H200-NVL-141GB", r"(?:NVIDIA )?H200 NVL", ("233b",), "Hopper", 9.0, (143771, 144384), 18, 26.562, True, True, True, ANY, 550, None, (5, 16)),
     Card("GH200-96GB", r"(?:NVIDIA )?GH200 480GB", ("2342",), "Hopper", 9.0, (97871, 98304), 0, 0, True, True, True, ANY, 535, None, (5, 16)),
+    Card("GH200-144GB", r"(?:NVIDIA )?GH200 144G HBM3e", (), "Hopper", 9.0, (147456,), 0, 0, True, True, True, ANY, 550, None, (5, 16)),
     Card("B200", r"(?:NVIDIA )?B200", ("2901",), "Blackwell", 10.0, (183359, 184320), 18, 53.125, True, True, True, OPEN, 570, None, (5, 16)),
     Card("GB200", r"(?:NVIDIA )?GB200", ("2941",), "Blackwell", 10.0, (189471, 188416, 190464), 18, 53.125, True, True, True, OPEN, 570, None, (5, 16)),
     Card("B300", r"(?:NVIDIA )?B300.*", ("3182",), "Blackwell Ultra", 10.3, (275040, 274432), 18, 53.125, True, True, True, OPEN, 580, None, (6, 16)),

@@ -149,10 +149,11 @@ def not_asked(check: Check, ctx: Context, depth: str) -> str | None:
 
 def _one(check: Check, ctx: Context) -> Result:
     started = ctx.host.monotonic()
-    limit = ctx.expect.limits().get(check.name, check.seconds)
-    ctx.deadline = started + limit
+    ctx.deadline = started + ctx.expect.limits().get(check.name, check.seconds)
     failed = tuple(name for name in check.needs if _blocks(ctx, name))
-    if failed:
+    if ctx.card is not None and not check.card(ctx.card):
+        finding, because = unsupported(f"{ctx.card.name} does not have it"), ()
+    elif failed:
         words = ", ".join(f"{name} is {ctx.results[name].outcome}" for name in failed)
         finding, because = inconclusive(f"not judged: {words}"), failed
     elif ctx.end - started <= 0:
@@ -169,8 +170,6 @@ def _blocks(ctx: Context, name: str) -> bool:
 
 
 def _tried(check: Check, ctx: Context) -> Finding:
-    if ctx.card is not None and not check.card(ctx.card):
-        return unsupported(f"{ctx.card.name} does not have it")
     try:
         return check.run(ctx)
     except Garbled as error:
@@ -189,7 +188,7 @@ def _explained(check: Check, ctx: Context, finding: Finding) -> tuple[Finding, t
 
 
 def _result(check: Check, finding: Finding, because: tuple[str, ...], seconds: float) -> Result:
-    if check.advisory and finding.outcome not in USABLE:
+    if check.advisory and finding.outcome not in USABLE and not because:
         finding = finding._replace(outcome=WARNING)
     remedy = finding.remedy
     if remedy is None:

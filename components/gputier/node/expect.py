@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from gputier.node import versions
+from gputier.node import plain, versions
 
 GATES = ("off", "report", "enforce")
 DEPTHS = ("quick", "standard", "burn-in")
@@ -75,16 +75,16 @@ def _version(value: Any) -> str:
 
 
 def _texts(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list):
+    items = plain.sequence(value)
+    if items is None:
         raise ValueError
-    items: list[Any] = value
     return tuple(_text(item) for item in items)
 
 
 def _seconds(value: Any) -> dict[str, float]:
-    if not isinstance(value, dict):
+    items = plain.mapping(value)
+    if items is None:
         raise ValueError
-    items: dict[Any, Any] = value
     return {_text(name): _positive(seconds) for name, seconds in items.items()}
 
 
@@ -121,7 +121,7 @@ FIELDS: dict[str, tuple[Kind, str]] = {
     "gpu.pci_ids": (TEXTS, "PCI device ids that count as right: `10de:2330` or `2330`"),
     "gpu.nvlinks": (COUNT, "NVLinks per GPU that have to be up"),
     "gpu.mig.profile": (TEXT, "MIG profile of every instance: `1g.10gb`"),
-    "gpu.mig.count": (COUNT, "MIG instances per GPU"),
+    "gpu.mig.count": (COUNT, "MIG instances per GPU (above 7: of the whole machine)"),
     "driver.min": (VERSION, "oldest driver that will do; a branch such as `570` is enough"),
     "driver.max": (VERSION, "newest driver that will do; `580` takes all of branch 580"),
     "cuda.min": (VERSION, "oldest CUDA version that the driver must offer"),
@@ -148,7 +148,7 @@ FIELDS: dict[str, tuple[Kind, str]] = {
     "machine.usd_per_hour": (NUMBER, "for the report's dollars"),
     "container.image": (TEXT, "an image on the machine in which nvidia-smi must run"),
     "gate": (_one_of(GATES), "off, report, or enforce (the default)"),
-    "depth": (_one_of(DEPTHS), "quick, standard (the default) or burn-in"),
+    "depth": (_one_of(DEPTHS), "quick (the default), standard or burn-in"),
     "limits.total_seconds": (SECONDS, "for all checks together"),
     "limits.checks": (LIMITS, "seconds for a check by its name"),
     "require": (TEXTS, "checks or tools that must run whatever the depth"),
@@ -190,7 +190,7 @@ class Expectation:
 
     @property
     def depth(self) -> str:
-        return self.text("depth") or "standard"
+        return self.text("depth") or "quick"
 
     @property
     def fabric(self) -> str | None:
@@ -202,10 +202,10 @@ class Expectation:
 def read(text: str) -> Expectation:
     """The expectation in a JSON text. Raises BadExpectation with every problem."""
     try:
-        data = json.loads(text)
+        data = plain.mapping(json.loads(text))
     except ValueError as error:
         raise BadExpectation([f"not JSON: {error}"]) from None
-    if not isinstance(data, dict):
+    if data is None:
         raise BadExpectation(["the file must hold one JSON object"])
     values: dict[str, Any] = {}
     problems: list[str] = []
@@ -228,8 +228,8 @@ def _walk(
         if value is None:
             continue
         if path in SECTIONS:
-            if isinstance(value, dict):
-                section: dict[str, Any] = value
+            section = plain.mapping(value)
+            if section is not None:
                 _walk(f"{path}.", section, values, problems, warnings)
             else:
                 problems.append(f"{path}: {json.dumps(value)} is not an object")

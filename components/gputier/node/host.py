@@ -2,7 +2,8 @@
 
 Nothing else in this package asks the running kernel anything. With a root other than `/` every
 absolute path, a program's included, is looked up below that root; bare command names come from
-PATH. `record.Recorder` and `replay.Replay` stand in for `Host`, so a machine can be judged elsewhere.
+PATH. `recording.Recorder` and `recording.Replay` stand in for `Host`: a machine can be judged
+elsewhere.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ LINK_LIMIT = 40
 # After its leader ended, what is left of a command's group gets this long to close the pipes.
 GRACE_SECONDS = 0.3
 KILL_SECONDS = 1.0
-# A probe is one of our own files, run by a python of the machine: `@probe:NAME` in an argument list.
+# A probe is one of our own files, run by a python of the machine: `@probe:NAME` as an argument.
 PROBE = "@probe:"
 # Our own program started again, for what must not hang or crash the judge.
 SELF = "@self"
@@ -180,7 +181,7 @@ class Host:
     def names(self, path: str) -> tuple[str, ...]:
         """What a folder holds, sorted; empty when there is no such folder."""
         try:
-            return tuple(sorted(os.listdir(str(self._inside(path)))))
+            return tuple(sorted(entry.name for entry in self._inside(path).iterdir()))
         except OSError:
             return ()
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Sequence
+from typing import Any
 
 LIBRARY = "libcuda.so.1"
 PLACES = (
@@ -21,7 +22,6 @@ PLACES = (
     "/usr/lib/wsl/lib",
     "/usr/local/nvidia/lib64",
     "/var/lib/nvidia/lib64",
-    "/home/kubernetes/bin/nvidia/lib64",
     "/run/opengl-driver/lib",
 )
 COUNT, BLOCK = 4096, 256

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 HEALTHY = "healthy"
@@ -22,6 +23,10 @@ USABLE = (HEALTHY, WARNING, UNSUPPORTED)
 
 class Garbled(Exception):
     """A tool's output is not what the tool prints: localised, cut, or another program's."""
+
+
+class Failed(Garbled):
+    """A tool that is there ended badly, or not in time."""
 
 
 class Finding(NamedTuple):
@@ -54,6 +59,11 @@ class Result(NamedTuple):
     def counts(self) -> bool:
         """Whether the node's outcome may come from here: it is a root cause."""
         return self.outcome in ORDER and not self.because
+
+
+def only(table: Mapping[str, str], *outcomes: str) -> dict[str, str]:
+    """The rows of a shared table of remedies that a check can come out with."""
+    return {outcome: table[outcome] for outcome in outcomes}
 
 
 def healthy(evidence: str, expected: str = "", short: str = "") -> Finding:

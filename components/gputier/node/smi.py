@@ -10,9 +10,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from gputier.node import plain
 from gputier.node.engine import Context
 from gputier.node.host import Done
-from gputier.node.result import Garbled
+from gputier.node.result import Failed, Garbled
 
 SMI = "nvidia-smi"
 ASK_SECONDS = 20.0
@@ -44,7 +45,7 @@ class Link(NamedTuple):
 class Gpu(NamedTuple):
     """One line of `nvidia-smi -L`, with its MIG instances as (profile, UUID)."""
 
-    index: int
+    number: int
     name: str
     uuid: str
     mig: tuple[tuple[str, str], ...]
@@ -81,15 +82,20 @@ def query(ctx: Context, fields: Sequence[str], what: str = "gpu") -> list[dict[s
 
 
 def _query(ctx: Context, fields: list[str], what: str) -> list[dict[str, str]]:
+    # Each question costs a process: what this driver refused once is not asked again.
+    refused: set[str] = ctx.once("refused fields", set)
+    fields = [field for field in fields if field not in refused]
     while fields:
         names = ",".join(fields)
         done = ctx.run(SMI, f"--query-{what}={names}", "--format=csv,noheader", limit=ASK_SECONDS)
         unknown = _INVALID.search(done.text)
         if unknown and unknown[1] in fields:
+            refused.add(unknown[1])
             fields = [field for field in fields if field != unknown[1]]
             continue
         if not done.ok:
-            raise Garbled(f"nvidia-smi --query-{what}: {done.how}: {done.says()}")
+            kind = Failed if done.state in ("exited", "timeout") else Garbled
+            raise kind(f"nvidia-smi --query-{what}: {done.how}: {done.says()}")
         return [_row(line, fields) for line in done.out.splitlines() if line.strip()]
     return []
 
@@ -98,7 +104,7 @@ def _row(line: str, fields: list[str]) -> dict[str, str]:
     cells = [cell.strip() for cell in line.split(",")]
     if len(cells) != len(fields):
         raise Garbled(f"nvidia-smi answered {len(fields)} fields with: {line.strip()}")
-    return {field: cell for field, cell in zip(fields, cells)}
+    return dict(zip(fields, cells))
 
 
 def number(text: str | None) -> float | None:
@@ -175,9 +181,10 @@ def look(gpu: Mapping[str, Any], *path: str) -> str | None:
     """The text at a path of the tree, None when there is none."""
     here: Any = gpu
     for name in path:
-        if not isinstance(here, dict) or name not in here:
+        branch = plain.mapping(here)
+        if branch is None or name not in branch:
             return None
-        here = here[name]
+        here = branch[name]
     return here if isinstance(here, str) else None
 
 
@@ -207,11 +214,11 @@ def matrix(text: str) -> dict[str, dict[str, str]]:
     """`nvidia-smi topo -m` as row → column → path; empty when it is no such table."""
     plain = re.sub(r"\x1b\[[0-9;]*m", "", text)
     lines = [line for line in plain.splitlines() if re.match(r"^\s*(?:GPU|NIC|mlx)", line)]
-    heads = next((line.split() for line in lines if line[:1].isspace()), [])
+    heads = " ".join(line for line in lines if line[:1].isspace()).split()
     columns = [head for head in heads if re.match(r"^(?:GPU\d+|NIC\d+|mlx\w+)$", head)]
     rows: dict[str, dict[str, str]] = {}
     for line in lines:
         cells = line.split()
         if not line[:1].isspace() and len(cells) > len(columns) > 0:
-            rows[cells[0]] = {name: cell for name, cell in zip(columns, cells[1:])}
+            rows[cells[0]] = dict(zip(columns, cells[1:]))
     return rows

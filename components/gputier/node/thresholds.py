@@ -6,6 +6,7 @@ would have caught the unit slips that public tables ship with (DCGM 4.6's H200 f
 beside neighbours of 1,900,000).
 """
 
+# ruff: noqa: E501 (one row of the table, one line)
 from __future__ import annotations
 
 from typing import NamedTuple
@@ -98,6 +99,8 @@ MEMLOCK_GIB = Floor("memlock", "*", 16, 16, "GiB", "https://github.com/awslabs/a
 
 # Relative room around a figure that a tool prints.
 MEMORY_ROOM = 0.02
+# Providers name a slice by decimal GB, the driver shows the profile's binary size.
+SLICE_ROOM = 0.10
 LINK_ROOM = 0.08
 HOST_MEMORY_ROOM = 0.10
 DISK_ROOM = 0.05

@@ -45,7 +45,7 @@ def plan_declaration(declaration: Declaration, catalog: Catalog) -> StackPlan:
         tuple(declaration.discounts),
         declaration.max_price_age_days,
     )
-    problems = list(_problems(declaration, catalog))
+    problems = list(_discount_problems(declaration.discounts, catalog))
     picks: list[_Pick] = []
     for name, workload in declaration.workloads.items():
         path = f"workloads.{name}"
@@ -82,7 +82,11 @@ def plan_workload(
     discounts: tuple[Discount, ...] = (),
 ) -> WorkloadPlan:
     """One workload without a declaration around it. Raises as `plan_declaration` does."""
-    problems = [*market_problems(catalog, workload, name), *_gpu_problems(catalog, workload, name)]
+    problems = [
+        *_discount_problems(discounts, catalog),
+        *market_problems(catalog, workload, name),
+        *_gpu_problems(catalog, workload, name),
+    ]
     if problems:
         raise InvalidInput(problems)
     stack = _Stack(catalog, environment, discounts, None)
@@ -95,8 +99,8 @@ def _placed(problem: Problem, declaration: Declaration) -> Problem:
     return replace(problem, position=declaration.positions.at(problem.path))
 
 
-def _problems(declaration: Declaration, catalog: Catalog) -> Iterator[Problem]:
-    for index, discount in enumerate(declaration.discounts):
+def _discount_problems(discounts: Iterable[Discount], catalog: Catalog) -> Iterator[Problem]:
+    for index, discount in enumerate(discounts):
         known = {t.family for t in catalog.rows([discount.cloud])}
         for family in discount.families:
             if family not in known:
@@ -228,7 +232,10 @@ def _chosen(ask: Ask, best: Verdict, sharing: int, environment: str) -> Chosen:
     w, catalog = ask.need.workload, ask.catalog
     scaling = plan_scaling(w, best)
     hours = scaling.hours_per_month
-    running = (scaling.min, hours)
+    # What runs is the declared nodes, or the fleet's minimum; a fleet that may be empty counts as
+    # empty.
+    machines = best.cost.machines if best.cost else best.machine.nodes
+    running = (machines if scaling.min else 0, hours)
     total = best.total
     monthly = None if total is None else (total * hours if scaling.min else 0.0)
     one = best.per_machine
@@ -250,7 +257,6 @@ def _chosen(ask: Ask, best: Verdict, sharing: int, environment: str) -> Chosen:
         "metrics": monitoring.usd_per_month,
         "licence": licence,
     }
-    known = None if monthly is None else monthly + sum(v or 0.0 for v in around.values())
     tier = tiers().get(w.tier or "")
     return Chosen(
         verdict=best,
@@ -260,6 +266,7 @@ def _chosen(ask: Ask, best: Verdict, sharing: int, environment: str) -> Chosen:
         usd_per_month=monthly,
         listed_usd_per_hour=best.cost.listed_total if best.cost else None,
         usd_per_month_of_one=None if one is None else one * hours,
+        usd_per_month_at_min=None if one is None else one * scaling.min * hours,
         usd_per_month_at_max=None if at_max is None else at_max * hours,
         around_usd_per_month=around,
         around_borrowed=any(
@@ -269,7 +276,7 @@ def _chosen(ask: Ask, best: Verdict, sharing: int, environment: str) -> Chosen:
         network=network,
         scaling=scaling,
         monitoring=monitoring,
-        budget=plan_budget(w, known),
+        budget=plan_budget(w, (monthly, *around.values())),
         commitments=commitments(catalog, best.machine, best.region, bare),
         gate_depth=tier.depth if tier else "",
         notes=tuple(notes_of(ask, best, network.notes + storage.notes, environment)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gputier.workload import Workload
@@ -9,30 +10,35 @@ from gputier.workload import Workload
 
 @dataclass(frozen=True, slots=True)
 class BudgetPlan:
-    """`alerts_usd` are the declared percentages in money; `used` the share the plan takes, None
-    when its cost is unknown."""
+    """`alerts_usd` are the declared percentages in money. `used` is the share the plan takes, None
+    when a part of its cost is unknown; `used_at_least` counts the known parts."""
 
     usd_per_month: float
     alerts_usd: tuple[float, ...]
     action: str
     billing_account: str | None
     used: float | None
+    used_at_least: float
 
     @property
     def exceeded(self) -> bool:
-        return self.used is not None and self.used > 1.0
+        return self.used_at_least > 1.0
 
 
-def plan_budget(workload: Workload, usd_per_month: float | None) -> BudgetPlan | None:
-    """None without a declared budget. `usd_per_month` is machines and everything around them."""
+def plan_budget(workload: Workload, parts: Iterable[float | None]) -> BudgetPlan | None:
+    """None without a declared budget. `parts` are the machines and everything around them, USD a
+    month, None where unknown."""
     budget = workload.budget
     if budget is None:
         return None
     limit = budget.usd_per_month
+    costs = list(parts)
+    known = sum(cost for cost in costs if cost is not None)
     return BudgetPlan(
         limit,
         tuple(limit * percent / 100 for percent in budget.alerts),
         budget.action,
         budget.billing_account,
-        None if usd_per_month is None else usd_per_month / limit,
+        None if None in costs else known / limit,
+        known / limit,
     )

@@ -232,6 +232,7 @@ def _budget(c: Chosen) -> Json | None:
         "action": c.budget.action,
         "billing_account": c.budget.billing_account,
         "used": None if c.budget.used is None else round(c.budget.used, 6),
+        "used_at_least": round(c.budget.used_at_least, 6),
         "exceeded": c.budget.exceeded,
     }
 

@@ -19,8 +19,8 @@ _LIFTS = {
 _COMPOSING = frozenset({"vcpu", "host_memory", "network", "scratch", "disk_throughput"})
 #: Rules about the price and the place of what is composed or attached.
 _OF_COMPOSITION = frozenset({"price_ceiling", "price_age", "spot_saving", "availability"})
-#: Floors nobody drops to save money: they name the machine or cap it.
-_NOT_DROPPED = frozenset({"price_ceiling", "gpu_exclude"})
+#: A ceiling never costs money: without it the choice is no cheaper.
+_NOT_DROPPED = frozenset({"price_ceiling"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +77,15 @@ def _may_change(ask: Ask, v: Verdict, rule: str) -> bool:
     return {r.rule for r in v.reasons} <= lifted
 
 
+def _meant(verdicts: Sequence[Verdict]) -> Sequence[Verdict]:
+    """Where the capacity names a type, only that row: to name another is no near miss."""
+    named = [v for v in verdicts if v.named]
+    return named or verdicts
+
+
 def nearest_misses(verdicts: Sequence[Verdict], count: int = 3) -> tuple[Verdict, ...]:
     """The cheapest rejected machines that fail by one rule; unknown prices last."""
-    single = [v for v in verdicts if len(v.reasons) == 1 and not v.plan_only]
+    single = [v for v in _meant(verdicts) if len(v.reasons) == 1 and not v.plan_only]
     single.sort(key=lambda v: (v.total is None, v.total or 0.0, v.type.cloud, v.type.name))
     return tuple(single[:count])
 
@@ -89,7 +95,7 @@ def relaxations(verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:
     gap between what was needed and what it has, then the cheapest. Relaxing all its reasons makes
     it fit, because they are all it was rejected for."""
     best: dict[str, tuple[tuple[object, ...], Verdict]] = {}
-    for v in verdicts:
+    for v in _meant(verdicts):
         if not v.reasons:
             continue
         gap = sum(r.gap for r in v.reasons)

@@ -200,9 +200,11 @@ def lifecycle_reason(type_: InstanceType, named: str) -> Reason | None:
 
 
 def availability_reason(
-    found: Places, type_: InstanceType, market: Market, zone: str
+    catalog: Catalog, type_: InstanceType, market: Market, asked: tuple[Places, str]
 ) -> Reason | None:
-    """A type that its source lists elsewhere but not here."""
+    """A type that its source lists elsewhere but not here; `asked` is what was found, and the
+    zone that the capacity pins ("" for none)."""
+    found, zone = asked
     if found.availability != ABSENT:
         return None
     count = len(found.elsewhere)
@@ -216,6 +218,14 @@ def availability_reason(
         has = f"no allowed region of {type_.cloud} has these zones"
         return Reason("availability", where, has, f"zones: add one of {type_.cloud}")
     has = f"sold in {count} region{'s' if count != 1 else ''}: {shown}"
+    if zones:
+        listed = catalog.zones(type_.cloud, type_.name)
+        near = [z for region in allowed for z in listed.get(region, ())]
+        if near:
+            has = f"sold in {', '.join(near[:6])}{', …' if len(near) > 6 else ''}"
+        field = "capacity.zone" if zone else "zones"
+        way = f"{field}: one of these" if near else f"no {field}, and one of these regions"
+        return Reason("availability", where, has, way)
     return Reason("availability", where, has, f"regions.{type_.cloud}: add one of them")
 
 

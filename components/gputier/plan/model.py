@@ -37,6 +37,7 @@ class Chosen:
     usd_per_month: float | None
     listed_usd_per_hour: float | None
     usd_per_month_of_one: float | None
+    usd_per_month_at_min: float | None
     usd_per_month_at_max: float | None
     around_usd_per_month: Mapping[str, float | None]
     around_borrowed: bool

@@ -115,7 +115,7 @@ def need_of(name: str, workload: Workload, environment: str = "dev") -> Need:
             Floor(rule, value, "workload", why) if value is not None else None,
             rule,
         )
-    for floor in _defaults(workload, purpose, environment):
+    for floor in (*_defaults(workload, purpose, environment), *_resolved_precision(workload)):
         floors.setdefault(floor.rule, floor)
     return Need(name, workload, environment, purpose, floors, tuple(leanings), tuple(overrides))
 
@@ -180,14 +180,14 @@ def _gpu_words(w: Workload) -> list[Word]:
         ("compute_capability", gpu.compute_capability, "gpu.compute_capability"),
     )
     words += [word for word in plain if word[1] is not None]
-    declared = gpu.model_fields_set
     if gpu.nvlink is not None:
         words.append(("nvlink", None if gpu.nvlink is False else gpu.nvlink, "gpu.nvlink"))
-    if "graphics" in declared:
+    if gpu.graphics is not None:
         words.append(("graphics", gpu.graphics or None, "gpu.graphics"))
     for rule in ("video_encode", "video_decode", "vgpu"):
-        if rule in declared:
-            words.append((rule, bool(getattr(gpu, rule)) or None, f"gpu.{rule}"))
+        own = getattr(gpu, rule)
+        if own is not None:
+            words.append((rule, own or None, f"gpu.{rule}"))
     if gpu.mig:
         words.append(("mig", gpu.mig, "gpu.mig"))
     return words
@@ -223,6 +223,23 @@ def _model_words(w: Workload) -> list[Word]:
     if w.model and w.model.precision:
         words.append(("precision", w.model.precision, "model.precision"))
     return words
+
+
+def _resolved_precision(w: Workload) -> list[Floor]:
+    """The precision that sizing took where the workload says none, if the card must have it: what
+    the model is stored in, or bf16 for training. A model served at 16 bit runs in fp16 as well."""
+    model = w.model
+    if model is None or model.precision is not None:
+        return []
+    sized = sizing.size(w, gpus=1)
+    taken = sized.precision if sized else ""
+    if taken == "fp8":
+        return [Floor("precision", taken, "model", "the model is stored in FP8")]
+    if taken == "bf16" and model.training is not None and model.training.method != "qlora":
+        return [
+            Floor("precision", taken, "default", "training is in bf16 unless you say otherwise")
+        ]
+    return []
 
 
 def _defaults(w: Workload, purpose: str, environment: str) -> list[Floor]:

@@ -67,9 +67,11 @@ def plan_network(
         borrowed = False
     else:
         gateways = count if need.environment in PRODUCTION else 1
-        costs, borrowed = _way_out(catalog, cloud, region, egress, (gateways, count, running[0]))
+        costs, borrowed = _way_out(catalog, cloud, region, egress, (gateways, count, *running))
         addresses = _addresses(egress, running, gateways if cloud == "aws" else 1)
-    each = catalog.item(cloud, "public-ipv4-hour", region)
+    # Google halves the price of an address that a spot machine holds.
+    of_spot = cloud == "gcp" and egress == "public" and chosen.use == "spot"
+    each = catalog.item(cloud, "public-ipv4-spot-hour" if of_spot else "public-ipv4-hour", region)
     ipv4 = None if each is None or each.usd is None else each.usd * addresses
     if addresses == 0:
         ipv4 = 0.0
@@ -99,16 +101,19 @@ def _placement(need: Need, chosen: Verdict) -> tuple[str, tuple[str, ...]]:
 
 
 def _way_out(
-    catalog: Catalog, cloud: str, region: str, egress: str, counts: tuple[int, int, int]
+    catalog: Catalog, cloud: str, region: str, egress: str, counts: tuple[int, int, int, float]
 ) -> tuple[tuple[float | None, float | None], bool]:
     """(NAT, endpoints) USD a month, and whether a figure is borrowed."""
-    gateways, zones, machines = counts
+    gateways, zones, machines, hours = counts
     if egress == "nat":
         price = catalog.item(cloud, "nat-hour", region)
         if price is None or price.usd is None:
             return (None, 0.0), False
-        units = gateways if cloud == "aws" else min(machines, GCP_NAT_VMS)
-        return (price.usd * units * HOURS_PER_MONTH, 0.0), price.borrowed
+        # AWS bills a gateway by the hour; Google its machines, by the hours they are assigned.
+        billed = (
+            gateways * HOURS_PER_MONTH if cloud == "aws" else min(machines, GCP_NAT_VMS) * hours
+        )
+        return (price.usd * billed, 0.0), price.borrowed
     if egress == "endpoints" and cloud == "aws":
         price = catalog.item(cloud, "endpoint-hour", region)
         if price is None or price.usd is None:

@@ -100,7 +100,7 @@ def _availability_notes(ask: Ask, best: Verdict) -> Iterator[str]:
     elif best.unconfirmed:
         where = ", ".join(best.zones) or best.region
         yield f"availability unconfirmed: no source says that {where} sells {best.type.name}"
-    if cloud in ask.market.open_regions:
+    if cloud in ask.market.open_regions and not ask.market.zones and not ask.choice.zone:
         yield f"no region declared for {cloud}: every commercial region was searched"
 
 
@@ -113,7 +113,10 @@ def _price_notes(ask: Ask, best: Verdict) -> Iterator[str]:
         yield f"price {cost.basis}"
     if cost.as_of and age_days(cost.as_of, ask.catalog.as_of) > OLD_PRICE_DAYS:
         yield f"price of {cost.as_of}, {age_days(cost.as_of, ask.catalog.as_of)} days old"
-    if best.use == "spot":
+    base = ask.choice.on_demand_base or 0
+    if base >= cost.machines:
+        yield f"all {cost.machines} machines are the on-demand base: none runs on spot"
+    elif best.use == "spot":
         yield f"spot price of {cost.as_of}: a hint, it moves"
     if cost.discount and cost.listed is not None:
         d = cost.discount

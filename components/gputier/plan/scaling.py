@@ -43,7 +43,7 @@ def plan_scaling(workload: Workload, chosen: Verdict) -> ScalingPlan:
     low = nodes if scale.min is None else scale.min
     high = low if scale.max is None else scale.max
     saved = None
-    if workload.schedule and chosen.total is not None:
+    if basis == "schedule" and chosen.total is not None:
         saved = chosen.total * (HOURS_PER_MONTH - hours) if low else 0.0
     return ScalingPlan(
         low,

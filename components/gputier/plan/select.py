@@ -61,13 +61,13 @@ class Ask:
         return self.choice.count
 
     @property
-    def ceiling(self) -> float | None:
-        """USD per hour and machine that may not be passed."""
+    def ceilings(self) -> Mapping[str, float]:
+        """USD per hour and machine that may not be passed, by the field that says so."""
         floor = self.need.floors.get("price_ceiling")
-        found = [floor.number] if floor else []
+        found = {"max_usd_per_hour": floor.number} if floor else {}
         if self.choice.max_usd_per_hour is not None:
-            found.append(self.choice.max_usd_per_hour)
-        return min(found, default=None)
+            found["capacity.max_usd_per_hour"] = self.choice.max_usd_per_hour
+        return found
 
 
 Active = Sequence[tuple[Check, Floor]]
@@ -92,7 +92,7 @@ def verdict(ask: Ask, row: InstanceType, active: Active) -> Verdict:
     fixed = [
         markets.lifecycle_reason(row, named),
         markets.capacity_reason(row, ask.choice, named),
-        markets.availability_reason(found, row, ask.market, ask.choice.zone or ""),
+        markets.availability_reason(ask.catalog, row, ask.market, (found, ask.choice.zone or "")),
     ]
     reasons = tuple(r for r in fixed if r is not None)
     best: tuple[tuple[object, ...], Verdict] | None = None
@@ -228,7 +228,7 @@ def _ssd_count(need: Need, machine: Machine) -> int:
     enough = [c for c in counts if not any(short(c))]
     # Not enough for the speed: still attach what the size asks, so that the ledger is fair.
     roomy = [c for c in counts if not short(c)[0]]
-    return min(enough or roomy or [0])
+    return min(enough or roomy or [max(counts)])
 
 
 def _offer(ask: Ask, machine: Machine, found: Places, reasons: tuple[Reason, ...]) -> Verdict:
@@ -237,16 +237,18 @@ def _offer(ask: Ask, machine: Machine, found: Places, reasons: tuple[Reason, ...
     if row.zone_caps:
         regions = _roomy(machine, regions)
     region = _best_region(ask, machine, regions)
-    use = ask.choice.use
+    use, named = ask.choice.use, ask.choice.instance_type == row.name
     if not region:
         if found.availability != markets.ABSENT:
             reasons = (*reasons, _no_room(machine))
-        return Verdict(row, machine, "", (), found.availability, use, None, reasons)
+        return Verdict(row, machine, "", (), found.availability, use, None, reasons, named)
     machines = ask.machines or machine.nodes
     cost = prices.cost_of(ask.catalog, machine, region, ask.choice, ask.discounts, machines)
     money = _money_reasons(ask, machine, region, cost)
     zones = regions[region]
-    return Verdict(row, machine, region, zones, found.availability, use, cost, reasons + money)
+    return Verdict(
+        row, machine, region, zones, found.availability, use, cost, reasons + money, named
+    )
 
 
 def _roomy(
@@ -378,17 +380,28 @@ def _money_reasons(
         has = f"{age} days ({cost.as_of})"
         relax = f"max_price_age_days: {age}, or `gputier catalog refresh`"
         found.append(Reason("price_age", f"price ≤ {limit} days old", has, relax))
-    ceiling = ask.ceiling
-    if ceiling is not None and (cost.per_machine is None or cost.per_machine > ceiling):
-        found.append(_ceiling_reason(ceiling, cost.per_machine))
+    return (*found, *_ceiling_reasons(ask, machine, region, cost))
+
+
+def _ceiling_reasons(
+    ask: Ask, machine: Machine, region: str, cost: prices.Cost
+) -> tuple[Reason, ...]:
+    """One reason per ceiling that is passed; the dearest machine of a mixed fleet counts."""
+    if not ask.ceilings:
+        return ()
+    each = cost.per_machine
+    if ask.choice.on_demand_base and each is not None:
+        firm = CapacityChoice(use="on_demand")
+        alone = prices.cost_of(ask.catalog, machine, region, firm, ask.discounts, 1).per_machine
+        each = None if alone is None else max(each, alone)
+    found: list[Reason] = []
+    for field, ceiling in ask.ceilings.items():
+        needed = f"≤ {units.usd_per_hour(ceiling)}"
+        if each is None:
+            found.append(Reason("price_ceiling", needed, "price unknown", f"{field}: drop it", FAR))
+        elif each > ceiling:
+            # Rounded up, so that pasting it really makes the machine fit.
+            relax = f"{field}: {ceil(each * 100) / 100:.2f}"
+            has = units.usd_per_hour(each)
+            found.append(Reason("price_ceiling", needed, has, relax, doublings(ceiling, each)))
     return tuple(found)
-
-
-def _ceiling_reason(ceiling: float, per_machine: float | None) -> Reason:
-    needed = f"≤ {units.usd_per_hour(ceiling)}"
-    if per_machine is None:
-        return Reason("price_ceiling", needed, "price unknown", "max_usd_per_hour: drop it", FAR)
-    has = units.usd_per_hour(per_machine)
-    # Rounded up, so that pasting it really makes the machine fit.
-    relax = f"max_usd_per_hour: {ceil(per_machine * 100) / 100:.2f}"
-    return Reason("price_ceiling", needed, has, relax, doublings(ceiling, per_machine))

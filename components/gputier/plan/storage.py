@@ -48,12 +48,13 @@ def plan_storage(
     disk = need.workload.disk
     data = disk.data or 0.0
     alone = not scales(need.workload) and machine.nodes == 1 and need.purpose in KEEPS_DATA
-    declared = disk.persist if "persist" in disk.model_fields_set else None
-    persist = alone if declared is None else declared
-    speed, iops = _volume_needs(need, machine, data)
-    kind = _kind(machine)
+    persist = alone if disk.persist is None else disk.persist
+    speed, kind = _volume_speed(need, machine), _kind(machine)
+    iops = disk.iops
     monthly, borrowed = _volume_price(catalog, machine, region, kind, (data, speed, iops))
-    root, root_borrowed = _volume_price(catalog, machine, region, kind, (ROOT_GIB, None, None))
+    # Without a data volume it is the root volume that gives the speed a machine was taken for.
+    asked = (ROOT_GIB, None, None) if data else (ROOT_GIB, speed, iops)
+    root, root_borrowed = _volume_price(catalog, machine, region, kind, asked)
     machines, hours = running
     part = hours / HOURS_PER_MONTH
     total = None
@@ -78,18 +79,16 @@ def plan_storage(
     )
 
 
-def _volume_needs(need: Need, machine: Machine, data: float) -> tuple[float | None, int | None]:
-    """Speed the data volume must be set to. What a tier asks for, local NVMe may give already; an
-    own word is for the volume where the machine can drive one that fast."""
-    if not data:
-        return None, None
+def _volume_speed(need: Need, machine: Machine) -> float | None:
+    """MB/s the volume must be set to. What a tier asks for, local NVMe may give already; an own
+    word is for a data volume where the machine can drive one that fast."""
     floor = need.floors.get("disk_throughput")
     wanted = bound(floor, machine) if floor else None
     nvme, volume = disk_speeds(machine)
     if floor is not None and wanted is not None and (nvme or 0) >= wanted:
-        own = floor.origin == "workload"
+        own = floor.origin == "workload" and need.workload.disk.data is not None
         wanted = wanted if own and (volume or 0) >= wanted else None
-    return wanted, need.workload.disk.iops
+    return wanted
 
 
 def _kind(machine: Machine) -> str:

@@ -26,6 +26,7 @@ class Verdict:
     use: str
     cost: Cost | None
     reasons: tuple[Reason, ...]
+    named: bool = False  # the capacity names this very type
 
     @property
     def accepted(self) -> bool:

@@ -24,7 +24,10 @@ def _blocks(config: Config) -> Iterator[tuple[Json, Json]]:
     if isinstance(listed, list):
         for block in cast("list[object]", listed):
             if is_map(block):
-                attention, ffn = cast("Json", block).get("attention"), cast("Json", block).get("ffn")
+                attention, ffn = (
+                    cast("Json", block).get("attention"),
+                    cast("Json", block).get("ffn"),
+                )
                 yield (
                     cast("Json", attention) if is_map(attention) else {},
                     cast("Json", ffn) if is_map(ffn) else {},

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from gputier import errors
-from gputier.sizing import images, margins, names, table
+from gputier.sizing import images, margins, names, published, simulations, table
+from gputier.sizing.formats import of
 from gputier.sizing.known import FAIR, GOOD, MEASURED, Known, resolve
+from gputier.sizing.margins import Own
 from gputier.sizing.records import Part, Sizing, several
-from gputier.sizing.serving import Draft, serve
+from gputier.sizing.serving import Draft, reserve_gib, serve
+from gputier.sizing.simulations import Simulated
 from gputier.sizing.training import train
 from gputier.workload.ml import Model, Training
 from gputier.workload.model import Workload
 
-SEAT_GIB = 8 * 0.91
-"""A virtual desktop's frame buffer: 8 GB a seat (8–16 GB is usual), of which a driver shows about
-nine tenths, as of any card of that name (T4: 14.6 of 16 GiB, L4 and A10G: 22 of 24)."""
+SEAT_GB = 8.0
+"""A virtual desktop's frame buffer where no `profile` is declared (8–16 GB is usual)."""
+
+SEAT_USABLE = 0.91
+"""Of a profile a driver shows about nine tenths, as of any card of that name (T4: 14.6 of 16 GiB,
+L4 and A10G: 22 of 24)."""
 
 
 def size(workload: Workload, *, gpus: int, kept_free: float = 0.0) -> Sizing | None:
@@ -32,10 +38,13 @@ def size(workload: Workload, *, gpus: int, kept_free: float = 0.0) -> Sizing | N
     if model.measured_gib is not None:
         return _measured(model, model.measured_gib, gpus, kept_free)
     if model.seats is not None and _only_seats(model):
-        return _seats(model.seats, gpus, kept_free)
+        return _seats(model, gpus, kept_free)
+    simulated = simulations.look_up(model, gpus)
+    if simulated is not None:
+        return _simulated(simulated, gpus, kept_free)
     known = resolve(model)
     if known is None:
-        return _image(model, gpus, kept_free)
+        return _by_figures(model, gpus, kept_free)
     if model.training is not None:
         return _training(model, model.training, known, (gpus, kept_free))
     return _serving(model, known, gpus, kept_free)
@@ -65,20 +74,35 @@ def _measured(model: Model, measured_gib: float, gpus: int, kept_free: float) ->
     return Sizing(gpus, parts, limit, basis, MEASURED, (), (1.0, 1 + margins.MEASURED_MARGIN))
 
 
-def _seats(seats: int, gpus: int, kept_free: float) -> Sizing:
-    each = -(-seats // gpus)
+def _seats(model: Model, gpus: int, kept_free: float) -> Sizing:
+    seats = model.seats or 0
+    profile = model.profile or SEAT_GB
+    each, usable = -(-seats // gpus), profile * SEAT_USABLE
     draft = Draft()
     draft.parts.append(
         Part(
             "activations",
-            each * SEAT_GIB,
-            f"{several(each, 'seat')} × 8 GB profile, {SEAT_GIB:.2f} GiB of it usable (8–16 GB is"
-            " usual)",
+            each * usable,
+            f"{several(each, 'seat')} × {profile:g} GB profile, {usable:.2f} GiB of it usable"
+            + ("" if model.profile else " (8–16 GB is usual)"),
         )
     )
     # A profile is a fixed slice of the card, not an estimate: no margin, and it may be filled.
-    parts = _finish(draft, 0.0, 1.0, kept_free)
-    return Sizing(gpus, parts, 1.0, f"{seats} virtual desktops", FAIR)
+    parts = _finish(draft, Own(0.0, ""), 1.0, kept_free)
+    return Sizing(gpus, parts, 1.0, f"{seats} virtual desktops", GOOD if model.profile else FAIR)
+
+
+def _simulated(found: Simulated, gpus: int, kept_free: float) -> Sizing:
+    """A simulation, a scene or a published figure: its parts, the CUDA context and a share."""
+    draft = Draft(list(found.parts), list(found.warnings))
+    needed = _needed(draft)
+    words = f"{margins.CONTEXT_GIB:g} GiB of CUDA context + {found.margin:g} of {needed:.1f} GiB"
+    own = Own(margins.CONTEXT_GIB + needed * found.margin, words)
+    limit = margins.TRAINING_LIMIT
+    parts = _finish(draft, own, limit, kept_free)
+    spread = (1 - found.margin, 1 + found.margin)
+    warnings = tuple(draft.warnings)
+    return Sizing(gpus, parts, limit, found.basis, found.confidence, warnings, spread)
 
 
 def _serving(model: Model, known: Known, gpus: int, kept_free: float) -> Sizing:
@@ -95,6 +119,7 @@ def _serving(model: Model, known: Known, gpus: int, kept_free: float) -> Sizing:
         (*known.warnings, *draft.warnings, *_unread(model)),
         margins.spread(kind, known.confidence),
         known.shape.parameters,
+        known.precision,
     )
 
 
@@ -114,18 +139,29 @@ def _training(model: Model, training: Training, known: Known, asked: tuple[int, 
         (*known.warnings, *draft.warnings, *own.warnings, *_unread(model)),
         margins.spread(job.method, confidence),
         known.shape.parameters,
+        known.precision,
     )
 
 
-def _image(model: Model, gpus: int, kept_free: float) -> Sizing:
-    found = images.look_up(model)
-    if found is None:
+def _by_figures(model: Model, gpus: int, kept_free: float) -> Sizing:
+    """An image or video model, else whatever else a figure is published for."""
+    image = images.look_up(model)
+    if image is not None:
+        return _image(model, image, gpus, kept_free)
+    other = published.look_up(model, gpus)
+    if other is None:
         raise _unknown_name(model.name or "")
+    return _simulated(other, gpus, kept_free)
+
+
+def _image(model: Model, found: images.Looked, gpus: int, kept_free: float) -> Sizing:
     limit = margins.TRAINING_LIMIT if model.training else margins.SERVING_LIMIT
     draft = Draft(list(found.parts), list(found.warnings))
-    needed = sum(part.gib for part in draft.parts)
-    parts = _finish(draft, needed * found.margin, limit, kept_free)
-    return Sizing(gpus, parts, limit, found.basis, found.confidence, tuple(draft.warnings))
+    own = Own(_needed(draft) * found.margin, f"{found.margin:.0%} of {_needed(draft):.1f} GiB")
+    parts = _finish(draft, own, limit, kept_free)
+    spread = (1 - found.margin, 1 + found.margin)
+    warnings = tuple(draft.warnings)
+    return Sizing(gpus, parts, limit, found.basis, found.confidence, warnings, spread)
 
 
 def _unread(model: Model) -> tuple[str, ...]:
@@ -140,7 +176,8 @@ def _unread(model: Model) -> tuple[str, ...]:
 def _unknown_name(name: str) -> errors.InvalidInput:
     """The refusal of a name that no table has, with the nearest one and the other inputs."""
     text = names.understood(name).text.rsplit("/", 1)[-1]
-    near = errors.did_you_mean(text, [*table.load().all_names(), *images.all_names()], cutoff=0.7)
+    listed = [*table.load().all_names(), *images.all_names(), *published.all_names()]
+    near = errors.did_you_mean(text, listed, cutoff=0.7)
     hint = (f"did you mean `{near}`? Or " if near else "") + table.OTHER_INPUTS
     return errors.InvalidInput(
         errors.Problem("model.name", f"no model `{name}` in the built-in table", hint)

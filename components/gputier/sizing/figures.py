@@ -50,15 +50,27 @@ class Figure(NamedTuple):
     source: str
 
     @property
-    def serves(self) -> bool:
-        """Whether it is a whole run that makes an image or video, nothing moved to the host."""
+    def _makes(self) -> bool:
         makes = self.task.removeprefix("load and ").startswith(
             ("text-to-", "image-to-", "inpainting")
         )
-        whole = self.offload == "none" or self.offload.startswith(("none (", "none, "))
-        left_out = "precomputed" in self.offload or "DialogGen" in self.task
         bounded = not self.measure.startswith(("minimum", "more than", "GPU with", "from"))
-        return makes and whole and bounded and not left_out
+        return makes and bounded and "DialogGen" not in self.task
+
+    @property
+    def serves(self) -> bool:
+        """Whether it is a whole run that makes an image or video, nothing moved to the host."""
+        whole = self.offload == "none" or self.offload.startswith(("none (", "none, "))
+        return self._makes and whole and "precomputed" not in self.offload
+
+    @property
+    def waits(self) -> str:
+        """What waits in host memory in a run that makes something: model, sequential or ""."""
+        if not self._makes:
+            return ""
+        if self.offload.startswith(("model CPU offload", "model offload")):
+            return "model"
+        return "sequential" if self.offload.startswith("sequential") else ""
 
     @property
     def trains(self) -> str:

@@ -63,14 +63,15 @@ def read_safetensors(path: Path) -> FromIndex:
         )
     except (struct.error, ValueError, RecursionError):
         refuse(INDEX, f"`{path}` is no safetensors file", "download it again")
-    tensors = cast("Json", header) if is_map(header) else {}
+    tensors: Json = cast("Json", header) if is_map(header) else {}
     total = parameters = 0.0
     numbers: list[int] = []
     for name, tensor in tensors.items():
         if name == "__metadata__" or not is_map(tensor):
             continue
-        offsets, shape = tensor.get("data_offsets"), tensor.get("shape")
-        if not _numbers(offsets, 2) or not _numbers(shape):
+        facts = cast("Json", tensor)
+        offsets, shape = _whole(facts.get("data_offsets")), _whole(facts.get("shape"))
+        if len(offsets) != 2 or facts.get("shape") is None:
             refuse(INDEX, f"`{path}`: the tensor {name} has no shape and offsets", "")
         total += offsets[1] - offsets[0]
         parameters += math.prod(shape)
@@ -82,11 +83,11 @@ def read_safetensors(path: Path) -> FromIndex:
     return FromIndex(total, plain, max(numbers) + 1 if numbers else None)
 
 
-def _numbers(value: object, length: int | None = None) -> bool:
+def _whole(value: object) -> list[int]:
+    """The whole numbers of a list; none when it is something else."""
     if not isinstance(value, list):
-        return False
-    items = cast("list[object]", value)
-    return (length is None or len(items) == length) and all(isinstance(i, int) for i in items)
+        return []
+    return [item for item in cast("list[object]", value) if isinstance(item, int)]
 
 
 def read_json(path: Path, field: str, most: int) -> Json:

@@ -20,11 +20,6 @@ class Format(NamedTuple):
     embedding: float = 2.0
     output: float = 2.0
 
-    @property
-    def unpacked(self) -> bool:
-        """Whether weights are unpacked to 16 bit before the arithmetic (weight-only formats)."""
-        return self.quantised and self.name not in ("fp8", "nvfp4")
-
 
 _BITS_4 = 0.5
 

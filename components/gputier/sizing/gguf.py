@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import struct
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, cast
 
 from gputier.sizing.files import refuse
 from gputier.sizing.shape import Mla, Shape
@@ -182,8 +182,9 @@ def _shape(header: _Header, kind: str, tensors: dict[str, tuple[float, float]]) 
 
     def n(key: str) -> int:
         value = header.metadata.get(f"{kind}.{key}")
-        if isinstance(value, list) and value:
-            return round(sum(value) / len(value))
+        if isinstance(value, list):
+            held = cast("list[float]", value)
+            return round(sum(held) / len(held)) if held else 0
         return int(value) if isinstance(value, (int, float)) and value > 0 else 0
 
     layers, hidden, heads = n("block_count"), n("embedding_length"), n("attention.head_count")
@@ -192,9 +193,7 @@ def _shape(header: _Header, kind: str, tensors: dict[str, tuple[float, float]]) 
     experts, dense = n("expert_count"), n("leading_dense_block_count")
     rank, rope = n("attention.kv_lora_rank"), n("rope.dimension_count")
     key, value = n("attention.key_length"), n("attention.value_length")
-    mla = (
-        Mla(rank, rope, max(1, key - rope), value, n("attention.q_lora_rank")) if rank else None
-    )
+    mla = Mla(rank, rope, max(1, key - rope), value, n("attention.q_lora_rank")) if rank else None
     expert_ffn = n("expert_feed_forward_length") or (n("feed_forward_length") if experts else 0)
     return Shape(
         parameters=sum(weights for weights, _ in tensors.values()),

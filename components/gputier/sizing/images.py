@@ -48,13 +48,16 @@ class Looked(NamedTuple):
 
 
 class _Asked(NamedTuple):
-    """What is to be made: pixels over all frames and the batch, in which class of precision."""
+    """What is to be made: pixels over all frames and the batch, in which class of precision, and
+    what of the pipeline lies on the GPU."""
 
     pipeline: Pipeline
     pixels: float
     form: str
     precision: str
     words: str
+    offload: str = "none"
+    encoders: bool = True
 
 
 class _Found(NamedTuple):
@@ -82,10 +85,55 @@ def look_up(model: Model) -> Looked | None:
     if model.training:
         return _training(asked, model.training, table)
     found = _serving(asked, table)
-    weights = _weights_gib(pipeline, asked.form)
-    parts = [Part("weights", weights, _weights_words(pipeline, asked.form))] if weights else []
+    weights, words = _resident(asked)
+    if asked.offload != "none":
+        found = _offloaded(asked, table, found, weights)
+    parts = [Part("weights", weights, words)] if weights else []
     parts.append(Part("activations", found.activations_gib, found.words))
     return _looked(asked, parts, found)
+
+
+SEQUENTIAL_SHARE = 0.1
+"""Of the largest component, what sequential offload keeps on the GPU: a block and the one that is
+being fetched. Denoisers have 19 (FLUX's double blocks) to 60 (HunyuanVideo) of about equal size, so
+this is the upper end."""
+
+
+def _resident(asked: _Asked) -> tuple[float, str]:
+    """(GiB of weights that lie on the GPU at once, the arithmetic)."""
+    pipeline, form = asked.pipeline, asked.form
+    if not asked.encoders:
+        pipeline = pipeline._replace(text_encoders=0.0)
+    if asked.offload == "none":
+        return _weights_gib(pipeline, form), _weights_words(pipeline, form)
+    each = _COMPONENT_BYTES[form]
+    sizes = {
+        "denoiser": pipeline.denoiser * each,
+        "text encoders": pipeline.text_encoders * each,
+        "VAE": pipeline.vae * max(2.0, each),
+    }
+    largest = max(sizes, key=lambda name: sizes[name])
+    size, words = sizes[largest] / GIB, f"{sizes[largest] / 1e9:.2f} GB of {largest}, the largest"
+    if asked.offload == "model":
+        return size, f"{words} component: one is on the GPU at a time"
+    return size * SEQUENTIAL_SHARE, f"{SEQUENTIAL_SHARE:g} of {words} component: a block at a time"
+
+
+def _offloaded(asked: _Asked, table: Figures, whole: _Found, weights: float) -> _Found:
+    """A published figure with that offload where there is one, else the activations of a run
+    without beside the weights that stay."""
+    same = [f for f in table.of(asked.pipeline) if f.waits == asked.offload]
+    same = [f for f in same if f.form == asked.form and f.pixels >= asked.pixels]
+    if not same:
+        said = (
+            f"no figure with `offload: {asked.offload}` is published for {asked.pipeline.name} at"
+        )
+        said += f" {asked.words}: the activations are those of a run without"
+        return _Found(whole.activations_gib, whole.words, False, said)
+    reached = min(f.pixels for f in same)
+    figure = max((f for f in same if f.pixels == reached), key=lambda f: f.gb)
+    words = f"{_quoted(figure)}, less the weights"
+    return _Found(max(0.0, figure.gb - weights), words, True, _rough(asked, reached))
 
 
 def _asked(model: Model, pipeline: Pipeline, precision: str) -> _Asked:
@@ -98,7 +146,12 @@ def _asked(model: Model, pipeline: Pipeline, precision: str) -> _Asked:
     words = f"{resolution}" + (f" × {frames} frames" if frames > 1 else "")
     words += f" × {batch}" if batch > 1 else ""
     form = published.form_of(precision)
-    return _Asked(pipeline, published.pixels(resolution) * frames * batch, form, precision, words)
+    offload = image.offload if image else "none"
+    encoders = image is None or image.text_encoders == "resident"
+    words += "" if offload == "none" else f", {offload} offload"
+    words += "" if encoders else ", prompts encoded elsewhere"
+    total = published.pixels(resolution) * frames * batch
+    return _Asked(pipeline, total, form, precision, words, offload, encoders)
 
 
 _COMPONENT_BYTES = {

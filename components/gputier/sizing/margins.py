@@ -1,10 +1,10 @@
 """The margin on top of what a job is expected to use, and why it is as wide as it is.
 
-Three things are in it. What a framework's counters do not see (the CUDA context, graphs), because a
-card must hold that too. A share of the need where the estimate is weak. And nothing more where it is
-strong: the limit (0.90 and 0.95 of usable memory) is that estimate's margin, since every further
-point refuses jobs that ran and catches none that failed (docs/sizing.md, "Margin"). How far a peak
-may lie from the estimate is said as a range beside it.
+Two things are in it. What a framework's counters do not see (the CUDA context, graphs), because a
+card must hold that too; and a share of the need where the estimate is weak. Where it is strong the
+limit (0.90 and 0.95 of usable memory) is its margin: every further point refuses jobs that ran and
+catches none that failed (docs/sizing.md, "Margin"). How far a peak may lie from the estimate is
+said as a range beside it.
 """
 
 from __future__ import annotations
@@ -54,8 +54,10 @@ SPREAD = {
 """Measured peak ÷ estimate of nine in ten published rows of each class, rounded outward to 0.05;
 the others are the kinds of docs/sizing.md, "Where it errs". A test recomputes them."""
 
-WIDER = {FAIR: 0.10, WEAK: 0.35}
-"""What a figure that is not confirmed, or a shape that is assumed, adds to both ends."""
+WIDER = {FAIR: (0.10, 0.10), WEAK: (0.10, 0.35)}
+"""What is added below and above where a figure is not confirmed, or a shape is assumed. The latter
+is what the same rows show when nothing but their parameter count is declared: upward, because
+vocabularies, wide FFNs and full-head caches are above the typical shape more often than below."""
 
 
 class Own(NamedTuple):
@@ -69,8 +71,8 @@ class Own(NamedTuple):
 def spread(kind: str, confidence: str) -> tuple[float, float]:
     """Factors of the need between which the peak is expected, for a class and a confidence."""
     low, high = SPREAD[kind]
-    wider = WIDER.get(confidence, 0.0)
-    return max(0.1, low - wider), high + wider
+    below, above = WIDER.get(confidence, (0.0, 0.0))
+    return low - below, high + above
 
 
 def serving_margin(needed_gib: float, reserve_gib: float, known: Known) -> Own:

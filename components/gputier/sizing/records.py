@@ -37,7 +37,7 @@ class Sizing:
     out. `limit_fraction` is the share of a card's usable memory that may be filled, `basis` says
     which input was used, `confidence` is measured, good, fair or weak. `spread` is the range of
     what nine of ten measured jobs of the kind used, as factors of `needed_gib`. `parameters` is
-    the model's count where there is one.
+    the model's count where there is one, `precision` what its weights are taken to be stored in.
     """
 
     gpus: int
@@ -48,6 +48,7 @@ class Sizing:
     warnings: tuple[str, ...] = ()
     spread: tuple[float, float] = (1.0, 1.0)
     parameters: float | None = None
+    precision: str = ""
 
     @property
     def per_gpu_gib(self) -> float:

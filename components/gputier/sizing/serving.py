@@ -112,9 +112,11 @@ def _overhead(model: Model, known: Known, split: float, draft: Draft) -> None:
         text += f" + {shape.vocabulary:,} logits × {SAMPLED_BYTES:g} B"
         text += f" × {several(model.concurrent_sequences, 'sequence')}"
     size = tokens * each + logits
-    if of(known.precision).unpacked:
+    if of(known.precision).quantised:
         widest = max(shape.ffn_width if shape.dense_layers else shape.expert_ffn, shape.query_width)
-        matrix = 2.0 * shape.hidden * widest / split
+        # Never more than the whole model would be at 16 bit.
+        packed = 2.0 * shape.parameters - stored(known, known.precision).bytes
+        matrix = max(0.0, min(2.0 * shape.hidden * widest, packed)) / split
         size += matrix
         text += f" + {matrix / 2 / 1e6:,.1f}M × 2 B unpacked"
     draft.add("overhead", size, text)
@@ -149,7 +151,9 @@ def _cache(model: Model, known: Known, spread: tuple[int, int], draft: Draft) ->
     """`spread` is (GPUs, pipeline stages)."""
     gpus, _ = spread
     shape = known.shape
-    bytes_each = KV_BYTES[model.kv_precision or ("fp32" if known.precision == "fp32" else "fp16")]
+    bytes_each = KV_BYTES[
+        model.kv_precision or ("fp32" if known.precision in ("fp32", "fp64") else "fp16")
+    ]
     tokens = _context(model, known, draft)
     sequences = model.concurrent_sequences
     share = _cache_share(shape, spread)
@@ -203,7 +207,7 @@ def _shared(share: float, gpus: int) -> str:
         return _over(gpus)
     if share == 1.0:
         return f", whole on each of {gpus} GPUs"
-    return f" × {share:.6g}: each of {gpus} GPUs holds what its heads need"
+    return f" × {share:.6g}: each of {gpus} GPUs holds one KV head"
 
 
 def _parallel_limits(shape: Shape, spread: tuple[int, int], draft: Draft) -> None:
@@ -211,7 +215,7 @@ def _parallel_limits(shape: Shape, spread: tuple[int, int], draft: Draft) -> Non
     each, left = divmod(gpus, stages)
     if left:
         draft.warnings.append(
-            f"{gpus} GPUs are not a multiple of `pipeline_parallel: {stages}`: stages differ in size"
+            f"{gpus} GPUs are not a multiple of `pipeline_parallel: {stages}`: stages will differ"
         )
     elif each > 1 and shape.heads % each:
         fine = [n for n in range(1, each + 9) if n > 1 and shape.heads % n == 0]

@@ -18,7 +18,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, ClassVar, NoReturn, Self, TypeVar
+from typing import Any, ClassVar, NoReturn, Self, TypeVar, get_args
 
 from pydantic import (
     BaseModel,
@@ -31,7 +31,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from gputier import errors
 from gputier.workload import problems
-from gputier.workload.complaints import TYPE, complaint, shown, unknown_field
+from gputier.workload.complaints import TYPE, complaint, shown, unknown_field, unread_field
 from gputier.workload.shapes import as_map
 
 T = TypeVar("T", bound="Spec")
@@ -129,8 +129,7 @@ def _checked(cls: type[T], data: object, handler: ModelWrapValidatorHandler[T]) 
     fields: dict[str, Any] = {}
     for key, value in written.items():
         if key not in known:
-            siblings = known if len(lines) < _MOST_GUESSES else ()
-            lines.append(_line((str(key),), unknown_field(key, siblings, cls.LATER)))
+            lines.append(_line((str(key),), _no_field(cls, key, guess=len(lines) < _MOST_GUESSES)))
         elif value is not None:  # `gpu:` with nothing below it declares nothing
             fields[key] = value
     fields = cls.prepared(fields)
@@ -147,6 +146,26 @@ def _checked(cls: type[T], data: object, handler: ModelWrapValidatorHandler[T]) 
     if lines:
         raise _failed(cls, lines)
     return made
+
+
+def _no_field(cls: type[Spec], key: object, *, guess: bool) -> PydanticCustomError:
+    if isinstance(key, str) and key in cls.LATER:
+        return unread_field(key)
+    if not guess:
+        return unknown_field(key, ())
+    below = [f"{name}.{key}" for name, inner in _parts(cls) if key in inner.model_fields]
+    return unknown_field(key, cls.model_fields, below)
+
+
+def _parts(cls: type[Spec]) -> Iterator[tuple[str, type[Spec]]]:
+    """The models that fields of this one hold, by the fields' names."""
+    for name, field in cls.model_fields.items():
+        waiting: list[Any] = [field.annotation]
+        while waiting:
+            annotation = waiting.pop()
+            if isinstance(annotation, type) and issubclass(annotation, Spec):
+                yield name, annotation
+            waiting += get_args(annotation)
 
 
 def _whole_part(

@@ -42,20 +42,27 @@ def complaint(
     return PydanticCustomError(TYPE, "{before}{after}", context)
 
 
-def unknown_field(key: object, known: Iterable[str], later: Iterable[str]) -> PydanticCustomError:
-    """A key that the schema does not have, or does not have yet."""
-    if key in tuple(later):
-        return complaint(
-            " is not read by this release; a field that nothing reads is refused, never ignored",
-            f"remove `{key}`",
-            place="key",
-        )
-    options = list(known)
+def unknown_field(
+    key: object, known: Iterable[str], below: Iterable[str] = ()
+) -> PydanticCustomError:
+    """A key that the schema does not have. `below` are paths of that name further down."""
+    options, deeper = list(known), [f"`{path}`" for path in below]
     hint = ""
-    if options:
+    if deeper:
+        hint = f"did you mean {listed(deeper, 'or')}?"
+    elif options:
         others = f"fields here: {listed(options)}"
         hint = errors.spelling_hint(printable(str(key)), options, otherwise=others)
     return complaint("", hint, before="unknown field ", place="key")
+
+
+def unread_field(key: str) -> PydanticCustomError:
+    """A field of the design that this release does not read."""
+    return complaint(
+        " is not read by this release; a field that nothing reads is refused, never ignored",
+        f"remove `{key}`",
+        place="key",
+    )
 
 
 def shown(value: object) -> str:

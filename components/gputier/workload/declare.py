@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
@@ -316,6 +316,13 @@ def _filled(raw: Any, defaults: Mapping[str, Any], regions: Mapping[str, str]) -
             filled[name] = defaults.get(name)
     own = as_map({} if filled.get("regions") is None else filled["regions"])
     if own is not None:
+        if filled.get("clouds") is None:
+            asked = {**(as_map(defaults.get("regions")) or {}), **own}
+            # `aws:region` is where a stack deploys by itself; it does not name the clouds.
+            real = get_args(model.Cloud)  # a misspelt one is reported below `regions`
+            filled["clouds"] = [c for c, r in asked.items() if r is not None and c in real] or None
+        if filled.get("clouds") is None and regions:
+            filled["clouds"] = list(model.DEFAULT_CLOUDS)
         written = filled.get("clouds")
         clouds = model.DEFAULT_CLOUDS if written is None else as_items(written) or (written,)
         others: dict[Any, Any] = {**regions, **(as_map(defaults.get("regions")) or {})}

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import BeforeValidator, Field
 
 from gputier import units
-from gputier.workload import fields
+from gputier.workload import fields, known
 from gputier.workload.base import Clash, Spec
 from gputier.workload.complaints import complaint, shown
 from gputier.workload.foreign import other_accelerator
@@ -51,7 +51,7 @@ def _gpu_name(value: object) -> str:
     if isinstance(value, str) and (what := other_accelerator(value)):
         raise complaint(
             f" names {shown(value)}, {what}: gputier is for NVIDIA GPUs",
-            "see `gputier catalog models` for the GPUs there are",
+            "see `gputier catalog gpus` for the GPUs there are",
         )
     return _is_gpu_name(value)
 
@@ -121,16 +121,23 @@ class Gpu(Spec):
         default=None,
         description="Whether a slice of a GPU will do. Default: forbid, except for purpose vdi.",
     )
-    graphics: Annotated[
-        tuple[
-            Annotated[
-                Graphics, fields.choice(Graphics, _GRAPHICS_NAMES), BeforeValidator(_graphics)
+    graphics: (
+        Annotated[
+            tuple[
+                Annotated[
+                    Graphics, fields.choice(Graphics, _GRAPHICS_NAMES), BeforeValidator(_graphics)
+                ],
+                ...,
             ],
-            ...,
-        ],
-        fields.several("graphics interface", least=0),
-        fields.Once,
-    ] = Field(default=(), description="Graphics interfaces the driver must offer: opengl, vulkan.")
+            fields.several("graphics interface", least=0),
+            fields.Once,
+        ]
+        | None
+    ) = Field(
+        default=None,
+        description="Graphics interfaces the driver must offer: opengl, vulkan; [] for none, not even"
+        " where the purpose asks for them.",
+    )
     video_encode: fields.Truth | None = Field(
         default=None, description="Whether hardware video encoding (NVENC) is needed."
     )
@@ -148,6 +155,7 @@ class Gpu(Spec):
     )
 
     def cross_checks(self) -> Iterator[Clash]:
+        yield from self._unknown()
         both = {name.casefold() for name in self.models} & {n.casefold() for n in self.exclude}
         if both:
             name = next(n for n in self.exclude if n.casefold() in both)
@@ -165,6 +173,14 @@ class Gpu(Spec):
                 ),
                 ("memory", "total_memory"),
             )
+
+    def _unknown(self) -> Iterator[Clash]:
+        names = known.asked()
+        for field, written in (("models", self.models), ("exclude", self.exclude)):
+            for place, name in enumerate(written if names else ()):
+                unknown = names.gpu(name) if names else None
+                if unknown:
+                    yield Clash((field, place), complaint(*unknown), (field,))
 
 
 class Cpu(Spec):
@@ -197,10 +213,14 @@ class Disk(Spec):
         description="Sequential speed each machine must sustain from its disks: `500MB/s`.",
     )
     iops: Annotated[int, fields.whole(1, 10_000_000)] | None = Field(
-        default=None, description="Input/output operations per second of the data volume."
+        default=None,
+        description="Input/output operations per second of the data volume, or without one of the root"
+        " volume.",
     )
-    persist: fields.Truth = Field(
-        default=False, description="Whether the data volume is kept when its machine goes."
+    persist: fields.Truth | None = Field(
+        default=None,
+        description="Whether the data volume is kept when its machine goes. Default: only that of a"
+        " lone machine for development or vdi.",
     )
 
 

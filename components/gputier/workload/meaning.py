@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gputier.workload.base import Spec
+from gputier.workload.ml import Model
 from gputier.workload.model import Discount, Workload
 from gputier.workload.running import CapacityChoice
 from gputier.workload.shapes import as_items, as_map
@@ -35,11 +36,24 @@ def _canonical(value: object) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
 
 
+def _contents(value: Spec) -> dict[str, str]:
+    """A file that a model names decides the machine by what is in it, not by its name."""
+    if not isinstance(value, Model):
+        return {}
+    paths = {"config": value.config_path, "weights_index": value.weights_index_path}
+    return {
+        f"{name} contents": hashlib.sha256(path.read_bytes()).hexdigest()
+        for name, path in paths.items()
+        if path is not None and path.is_file()
+    }
+
+
 def meaning(value: object) -> Any:
     if isinstance(value, Spec):
         fields = type(value).model_fields
         here = {name: getattr(value, name) for name in fields}
-        return {n: meaning(v) for n, v in here.items() if v != fields[n].default}
+        told = {n: meaning(v) for n, v in here.items() if v != fields[n].default}
+        return told | _contents(value)
     if (entries := as_map(value)) is not None:
         return {key: meaning(item) for key, item in entries.items()}
     if (items := as_items(value)) is not None:

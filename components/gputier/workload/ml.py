@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, PrivateAttr
 
-from gputier.workload import fields
+from gputier.workload import fields, known
 from gputier.workload.base import Clash, Spec
 from gputier.workload.complaints import complaint, listed
 
@@ -28,7 +28,8 @@ ImageOffload = Literal["none", "model", "sequential"]
 Encoders = Literal["resident", "precomputed"]
 
 _PRECISION_NAMES = {
-    "float64": "fp64", "double": "fp64", "float32": "fp32", "float16": "fp16", "half": "fp16", "bfloat16": "bf16", "float8": "fp8",
+    "float64": "fp64", "double": "fp64", "float32": "fp32", "float16": "fp16", "half": "fp16",
+    "bfloat16": "bf16", "float8": "fp8",
     "gptq": "int4-gptq", "awq": "int4-awq", "int4": "int4-awq", "4bit": "nf4", "q4-0": "q4_0",
     "fp4": "nvfp4", "8bit": "int8",
 }  # fmt: skip
@@ -128,7 +129,8 @@ class Training(Spec):
         " two to four GPUs.",
     )
     tensor_parallel: Annotated[int, fields.whole(1, 1024)] = Field(
-        default=1, description="GPUs that split each layer between them (Megatron's tensor parallel)."
+        default=1,
+        description="GPUs that split each layer between them (Megatron's tensor parallel).",
     )
     sequence_parallel: Annotated[int, fields.whole(1, 1024)] = Field(
         default=1,
@@ -259,8 +261,8 @@ class Model(Spec):
         | None
     ) = Field(
         default=None,
-        description="Path of the model's `model.safetensors.index.json`, a single `.safetensors` or a"
-        " `.gguf` file, from the folder of the file that names it; it gives the exact size of the"
+        description="Path of the model's `model.safetensors.index.json`, a single `.safetensors` or"
+        " a `.gguf` file, from the folder of the file that names it; it gives the exact size of the"
         " weights (a GGUF header also the shape).",
     )
     parameters: fields.Parameters | None = Field(
@@ -310,7 +312,7 @@ class Model(Spec):
     )
     atoms: Annotated[int, fields.whole(1, 10**10)] | None = Field(
         default=None,
-        description="Atoms of a molecular-dynamics system (GROMACS, AMBER, NAMD), solvent included.",
+        description="Atoms of a molecular-dynamics system (GROMACS, AMBER, NAMD) with its solvent.",
     )
     scene: fields.MemoryGib | None = Field(
         default=None,
@@ -354,6 +356,11 @@ class Model(Spec):
 
     def cross_checks(self) -> Iterator[Clash]:
         given = [name for name in _SOURCES if getattr(self, name) is not None]
+        names = known.asked()
+        if names and len(given) == 1:
+            for field, unknown in names.model(self):
+                where = (field,) if field in type(self).model_fields else ()
+                yield Clash(where, complaint(*unknown), (field,))
         if len(given) > 1:
             yield Clash(
                 (),

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import BeforeValidator, Field
 
-from gputier.workload import fields
+from gputier.workload import fields, known
 from gputier.workload.base import Clash, Spec
 from gputier.workload.complaints import complaint, listed, shown
 from gputier.workload.machine import Cpu, Disk, Gpu, GpuName, Network
@@ -191,12 +191,24 @@ class Workload(Spec):
 
     @classmethod
     def prepared(cls, data: dict[str, Any]) -> dict[str, Any]:
+        data = cls._clouds_of_regions(data)
         model = data.get("model")
         written = vars(model) if isinstance(model, Model) else as_map(model)
         if "purpose" in data or written is None:
             return data
         trains = written.get("training") is not None
         return {**data, "purpose": "fine-tuning" if trains else "inference"}
+
+    @staticmethod
+    def _clouds_of_regions(data: dict[str, Any]) -> dict[str, Any]:
+        """Regions alone name the clouds too: who asked for a region did not ask for another
+        cloud's."""
+        regions = as_map(data.get("regions"))
+        if not regions or data.get("clouds") is not None:
+            return data
+        real = get_args(Cloud)  # a misspelt one is reported below `regions`, not twice
+        clouds = tuple(c for c, r in regions.items() if r is not None and c in real)
+        return {**data, "clouds": clouds or None}
 
     def cross_checks(self) -> Iterator[Clash]:
         yield from self._counts()
@@ -228,6 +240,12 @@ class Workload(Spec):
 
     def _places(self) -> Iterator[Clash]:
         clouds = self.clouds or DEFAULT_CLOUDS
+        names = known.asked()
+        for cloud, regions in (self.regions or {}).items() if names else ():
+            for place, region in enumerate(regions):
+                unknown = names.region(cloud, region) if names else None
+                if unknown:
+                    yield Clash(("regions", cloud, place), complaint(*unknown), ("regions",))
         for cloud in self.regions or {}:
             if cloud not in clouds:
                 named = (

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from gputier.workload import fields, schedule
+from gputier.workload import fields, known, schedule
 from gputier.workload.base import Clash, Spec
 from gputier.workload.complaints import complaint, listed, shown
 from gputier.workload.foreign import other_accelerator
@@ -127,6 +127,10 @@ class CapacityChoice(Spec):
             for name in ("id", "count", "start", "end"):
                 if getattr(self, name) is not None:
                     yield self._misplaced(name, "reservation and capacity_block")
+        names = known.asked()
+        unknown = names.instance_type(self.instance_type) if names and self.instance_type else None
+        if unknown:
+            yield Clash(("instance_type",), complaint(*unknown), ("instance_type",))
         if self.on_demand_base is not None and self.use != "spot":
             yield self._misplaced("on_demand_base", "spot")
         if self.start and self.end and self.start >= self.end:

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Callable, Iterator, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
-from gputier.node import thresholds, tools
+from gputier.node import plain, thresholds, tools
 from gputier.node.checks.driver import card_of
 from gputier.node.checks.tool import missing
 from gputier.node.engine import Check, Context
+from gputier.node.expect import Expectation
 from gputier.node.host import Done
 from gputier.node.result import (
     CONFIG,
@@ -27,6 +29,7 @@ from gputier.node.result import (
     Garbled,
     healthy,
     inconclusive,
+    only,
     unsupported,
     worst,
 )
@@ -35,7 +38,7 @@ ROOTS = ("DCGM Diagnostic", "DCGM GPU Diagnostic")
 
 
 class Item(NamedTuple):
-    """One warning of one test on one entity; `error` and `severity` are None where DCGM has none."""
+    """One warning of one test on one entity; `error`, `severity`: None where DCGM has none."""
 
     test: str
     entity: str
@@ -53,11 +56,11 @@ def parse(text: str) -> tuple[list[Item], Any]:
     """
     start = re.search(r"^\{", text, re.M)
     try:
-        data: Any = json.loads(text[start.start() :]) if start else None
+        data = plain.mapping(json.loads(text[start.start() :])) if start else None
     except ValueError as error:
         raise Garbled(f"dcgmi printed: {text.strip()[:200]!r} ({error})") from None
-    root = next((data[name] for name in ROOTS if isinstance(data, dict) and name in data), None)
-    if not isinstance(root, dict) or "test_categories" not in root:
+    root = plain.mapping(next((data[name] for name in ROOTS if data and name in data), None))
+    if root is None or "test_categories" not in root:
         raise Garbled(f"dcgmi printed no diagnostic: {text.strip()[:200]!r}")
     return list(_items(root)), root
 
@@ -74,18 +77,18 @@ def _of_result(test: str, result: Any) -> Iterator[Item]:
     entity = next(
         (str(result[key]) for key in ("entity_id", "gpu_id", "gpu_ids") if key in result), "all"
     )
-    warnings = result.get("warnings") or []
-    if isinstance(warnings, dict):
-        warnings = [warnings]
-    for warning in warnings:
-        if isinstance(warning, str):
-            yield Item(test, entity, status, warning, None, None)
+    held: Any = result.get("warnings") or []
+    several = plain.sequence(held)
+    for one in [held] if several is None else several:
+        warning = plain.mapping(one)
+        if warning is None:
+            yield Item(test, entity, status, str(one), None, None)
             continue
         text = str(warning.get("warning", warning.get("warnings", "")))
         yield Item(
             test, entity, status, text, warning.get("error_id"), warning.get("error_severity")
         )
-    if not warnings and status == "fail":
+    if not result.get("warnings") and status == "fail":
         yield Item(test, entity, status, "failed without a word", None, None)
 
 
@@ -183,6 +186,11 @@ def memory_bandwidth(ctx: Context) -> Finding:
     return healthy(f"{min(found):.0f} GB/s at least", expected)
 
 
+def _mig(expect: Expectation) -> str | None:
+    # Level 3 and above need MIG off and no other client of the GPUs.
+    return "the plan divides the GPUs (MIG)" if expect.has("gpu.mig.profile") else None
+
+
 REMEDIES = {
     REPLACE: "DCGM isolates a GPU: give the machine back",
     REBOOT: "reboot once; the second time the machine is replaced",
@@ -199,7 +207,7 @@ CHECKS_LOAD = (
     Check("dcgm-2", "DCGM level 2", diag(2), "load", REMEDIES, tools.DCGM_SOURCE, seconds=700.0,
           needs=("gpu-count", "cuda-kernel"), depth="standard"),
     Check("dcgm-3", "DCGM level 3", diag(3), "load", REMEDIES, tools.DCGM_SOURCE, seconds=2400.0,
-          needs=("gpu-count", "cuda-kernel"), depth="burn-in"),
-    Check("memory-bandwidth", "HBM bandwidth", memory_bandwidth, "load", REMEDIES,
+          needs=("gpu-count", "cuda-kernel"), depth="burn-in", applies=_mig),
+    Check("memory-bandwidth", "HBM bandwidth", memory_bandwidth, "load", only(REMEDIES, REPLACE),
           thresholds.DCGM_SKUS, needs=("dcgm-3",), depth="burn-in"),
 )  # fmt: skip

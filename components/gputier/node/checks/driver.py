@@ -27,6 +27,7 @@ from gputier.node.result import (
 
 VERSION_FILE = "/proc/driver/nvidia/version"
 IMAGE = "use an image whose driver fits this card: our own set-up, not the machine"
+HALF_DONE = "reboot: a driver upgrade is half done; then hold its packages"
 CAUSES = ("kernel-module", "module-flavour", "driver-branch")
 
 
@@ -154,7 +155,7 @@ def branch(ctx: Context) -> Finding:
 
 # What nvidia-smi says where its exit status says little: text → outcome, remedy.
 SAYINGS = (
-    ("driver/library version mismatch", REBOOT, "reboot: a driver upgrade is half done; then hold its packages"),
+    ("driver/library version mismatch", REBOOT, HALF_DONE),
     ("gpu is lost", REPLACE, None),
     ("fallen off the bus", REPLACE, None),
     ("inforom is corrupt", REPLACE, None),
@@ -280,7 +281,7 @@ CHECKS_MODULE = (
            INCONCLUSIVE: "see what nvidia-smi says and run the check again"},
           tools.SMI_SOURCE, seconds=30.0, needs=("kernel-module",), explained_by=CAUSES),
     Check("driver-match", "module = library", match, "driver",
-          {REBOOT: "reboot: a driver upgrade is half done; then hold its packages"},
+          {REBOOT: HALF_DONE},
           "github.com/lyulyul/shine-cluster/issues/30", needs=("driver",)),
     Check("driver-version", "planned driver", planned, "driver",
           {CONFIG: "use an image with a driver within the plan's range"},

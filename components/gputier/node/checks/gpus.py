@@ -17,12 +17,14 @@ from gputier.node.result import (
     Finding,
     healthy,
     inconclusive,
+    only,
     unsupported,
     warning,
     worst,
 )
 
 WRONG = "the machine is not what the plan names: check the instance type and the declaration"
+MIG_MOST = 7
 IDENTITY = ("index", "uuid", "pci.bus_id", "name", "memory.total")
 
 
@@ -117,7 +119,9 @@ def memory(ctx: Context) -> Finding:
 
 
 def _fits(ctx: Context, size: float, wanted: float) -> bool:
-    if abs(size - wanted) <= wanted * thresholds.MEMORY_ROOM:
+    sliced = any(cards.is_slice(gpu.name) for gpu in smi.gpus(ctx))
+    room = thresholds.SLICE_ROOM if sliced else thresholds.MEMORY_ROOM
+    if abs(size - wanted) <= wanted * room:
         return True
     # A plan may carry the figure that the card is sold as; ECC and firmware take their part of it.
     card = card_of(ctx)
@@ -169,6 +173,9 @@ def mig(ctx: Context) -> Finding:
     findings: list[Finding] = []
     rows = smi.query(ctx, ("index", "mig.mode.current", "mig.mode.pending"))
     gpus = smi.gpus(ctx)
+    if wanted is not None and wanted > MIG_MOST and gpus and wanted % len(gpus) == 0:
+        # No card has more than seven instances: this is the count of the whole machine.
+        wanted //= len(gpus)
     for row in rows:
         now, next_ = (smi.yes(row.get(f"mig.mode.{when}")) for when in ("current", "pending"))
         words = f"GPU {row['index']}: MIG {row.get('mig.mode.current', 'unknown')}"
@@ -189,7 +196,7 @@ def mig(ctx: Context) -> Finding:
 def _layout(
     gpus: tuple[smi.Gpu, ...], index: int, profile: str, wanted: int | None, expected: str
 ) -> Finding:
-    found = [name for gpu in gpus if gpu.index == index for name, _ in gpu.mig]
+    found = [name for gpu in gpus if gpu.number == index for name, _ in gpu.mig]
     words = f"GPU {index}: {len(found)} instances ({', '.join(sorted(set(found))) or 'none'})"
     right = found.count(profile)
     if right != len(found) or right < 1 or (wanted is not None and right != wanted):
@@ -218,7 +225,7 @@ CHECKS_BUS = (
 CHECKS_GPU = (
     Check("gpu-count", "gpu count", count, "health", LOST, "the plan",
           needs=("driver",), explained_by=CAUSES),
-    Check("gpu-model", "gpu model", model, "health", LOST, "the plan",
+    Check("gpu-model", "gpu model", model, "health", only(LOST, CONFIG), "the plan",
           needs=("driver",), applies=_no_model),
     Check("gpu-memory", "gpu memory", memory, "health", LOST,
           "the plan; room for ECC and firmware", needs=("driver", "gpu-model"),

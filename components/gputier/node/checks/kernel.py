@@ -5,6 +5,8 @@ Read first, because a GPU whose firmware hangs makes every later tool hang, and 
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from gputier.node import klog, smi, xids
 from gputier.node.engine import Check, Context
 from gputier.node.result import (
@@ -18,6 +20,7 @@ from gputier.node.result import (
     Garbled,
     healthy,
     inconclusive,
+    only,
     unsupported,
     warning,
     worst,
@@ -34,24 +37,39 @@ REMEDIES = {
 
 def xid(ctx: Context) -> Finding:
     """The codes in the log before anything is asked of the GPUs."""
-    return judge(klog.kernel(ctx), links_down=False)
+    log = klog.kernel(ctx)
+    ctx.memory["judged"] = {event.line for event in xids.find(log.text or "")}
+    return judge(log, links_down=False)
 
 
 def xid_after(ctx: Context) -> Finding:
     """The log once more: what the checks themselves brought to light counts."""
     links_down = ctx.outcome("nvlink") not in (None, *USABLE)
-    return judge(klog.kernel(ctx, again=True), links_down)
+    judged: set[str] = ctx.memory.get("judged", set())
+    return judge(klog.kernel(ctx, again=True), links_down, judged)
 
 
-def judge(log: klog.Log, links_down: bool) -> Finding:
-    """The worst code of a log decides; the evidence is its line."""
+def judge(log: klog.Log, links_down: bool, judged: Collection[str] = ()) -> Finding:
+    """The worst code of a log decides; the evidence is its line. Of lines that were judged
+    before only those count again that mean something else with links down."""
     if log.text is None:
         return inconclusive(f"no kernel log: {log.source}", EXPECTED)
     if not log.text.strip():
         return warning(f"the kernel log of this boot is empty ({log.source})", EXPECTED)
-    events = xids.find(log.text)
+    found = xids.find(log.text)
+    events = [
+        event
+        for event in found
+        if event.line not in judged
+        or xids.action(event, links_down) != xids.action(event, links_down=False)
+    ]
     if not events:
-        return healthy(f"none in {log.source}", EXPECTED, short="no Xid")
+        words = (
+            f"none in {log.source}"
+            if not found
+            else f"none that `xid` has not judged ({len(found)})"
+        )
+        return healthy(words, EXPECTED, short="no new Xid" if found else "no Xid")
     return worst([_one(event, links_down) for event in events])
 
 
@@ -117,7 +135,14 @@ def _from_details(ctx: Context) -> list[tuple[str, str | None]]:
 
 CHECKS_FIRST = (
     Check("xid", "Xid", xid, "hardware", REMEDIES, xids.SOURCE),
-    Check("sxid", "SXid", sxid, "hardware", REMEDIES, "DCGM_FR_SXID_ERROR: isolate"),
+    Check(
+        "sxid",
+        "SXid",
+        sxid,
+        "hardware",
+        only(REMEDIES, REPLACE, WARNING, INCONCLUSIVE),
+        "DCGM_FR_SXID_ERROR: isolate",
+    ),
 )
 CHECKS_HEALTH = (
     Check(

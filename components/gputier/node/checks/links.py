@@ -13,7 +13,6 @@ from gputier.node.result import (
     CONFIG,
     INCONCLUSIVE,
     REBOOT,
-    REPLACE,
     USABLE,
     WARNING,
     Finding,
@@ -189,7 +188,8 @@ def _no_links(expect: Expectation) -> str | None:
 
 def _no_switch(expect: Expectation) -> str | None:
     # Without NVSwitch (V100) pairs have different numbers of links.
-    if expect.count("gpu.nvlinks") in (12, 18) and (expect.count("gpu.count") or 0) > 1:
+    whole = not expect.has("gpu.mig.profile")
+    if whole and expect.count("gpu.nvlinks") in (12, 18) and (expect.count("gpu.count") or 0) > 1:
         return None
     return "the plan names no NVSwitch machine"
 
@@ -214,7 +214,7 @@ CHECKS = (
           "github.com/awslabs/awsome-distributed-ai health checks", needs=("driver",),
           applies=_no_links, advisory=True),
     Check("topology", "topology", topology, "fabric",
-          {REBOOT: AGAIN, REPLACE: "this host is bad: give the machine back",
+          {REBOOT: AGAIN,
            INCONCLUSIVE: "see what nvidia-smi topo -m says"},
           "nvidia-smi topo -m: NV12 on A100, NV18 on Hopper and Blackwell", needs=("gpu-count",),
           explained_by=("mig",), depth="standard", applies=_no_switch),

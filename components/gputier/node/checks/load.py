@@ -22,6 +22,7 @@ from gputier.node.result import (
     Garbled,
     healthy,
     inconclusive,
+    only,
     unsupported,
     warning,
     worst,
@@ -263,13 +264,9 @@ def rdma_loopback(ctx: Context) -> Finding:
     for name in ctx.host.names("/sys/class/infiniband"):
         if name.startswith("mlx5_an"):
             continue
-        command = ("ib_write_bw", "-s", "8388608", "-x", "0", "-F", "--report_gbits", "-d", name)
-        clients: list[Done] = []
-        server = ctx.run(*command, limit=25.0, during=lambda c=command, d=clients: d.append(
-            ctx.run(*c, "localhost", limit=20.0)))  # fmt: skip
-        if server.state == "missing":
+        done = _write_bw(ctx, name)
+        if done.state == "missing":
             return missing(ctx, "rdma-loopback", "ib_write_bw", expected)
-        done = clients[0] if clients else server
         row = re.search(r"^\s*8388608\s+\d+\s+[\d.]+\s+([\d.]+)", done.out, re.M)
         if not done.ok or row is None:
             findings.append(inconclusive(f"{name}: {done.how}: {done.says()}", expected))
@@ -280,11 +277,32 @@ def rdma_loopback(ctx: Context) -> Finding:
     return worst(findings) if findings else inconclusive("no RDMA device to be seen", expected)
 
 
+def _write_bw(ctx: Context, name: str) -> Done:
+    """Server and client of one device on this machine; the client's end counts."""
+    command = ("ib_write_bw", "-s", "8388608", "-x", "0", "-F", "--report_gbits", "-d", name)
+    clients: list[Done] = []
+
+    def client() -> None:
+        clients.append(ctx.run(*command, "localhost", limit=20.0))
+
+    server = ctx.run(*command, limit=25.0, during=client)
+    return clients[0] if clients and server.state != "missing" else server
+
+
+def _mig(expect: Expectation) -> str | None:
+    # Neither NCCL nor peer copies work on instances, and floors are for whole cards.
+    return "the plan divides the GPUs (MIG)" if expect.has("gpu.mig.profile") else None
+
+
 def _one_gpu(expect: Expectation) -> str | None:
+    if _mig(expect):
+        return _mig(expect)
     return "the plan has one GPU" if (expect.count("gpu.count") or 2) < 2 else None
 
 
 def _no_peer_copy(expect: Expectation) -> str | None:
+    if _mig(expect):
+        return _mig(expect)
     return None if expect.count("gpu.nvlinks") else "the plan names no NVLinks"
 
 
@@ -314,25 +332,31 @@ REMEDIES = {
 }
 NEEDS = ("gpu-count", "cuda-kernel")
 CHECKS = (
-    Check("host-bandwidth", "host bandwidth", host_copy, "load", REMEDIES, thresholds.AZNHC,
-          seconds=150.0, needs=NEEDS, depth="standard", tools=("nvbandwidth",)),
-    Check("peer-bandwidth", "GPU to GPU bandwidth", peer_copy, "load", REMEDIES, thresholds.AZNHC,
+    Check("host-bandwidth", "host bandwidth", host_copy, "load",
+          only(REMEDIES, REPLACE, REBOOT, CONFIG, INCONCLUSIVE), thresholds.AZNHC,
+          seconds=150.0, needs=NEEDS, depth="standard", applies=_mig, tools=("nvbandwidth",)),
+    Check("peer-bandwidth", "GPU to GPU bandwidth", peer_copy, "load",
+          only(REMEDIES, REPLACE, CONFIG, INCONCLUSIVE), thresholds.AZNHC,
           seconds=200.0, needs=(*NEEDS, "nvlink"), depth="standard", applies=_no_peer_copy,
           tools=("nvbandwidth",)),
-    Check("all-reduce", "all-reduce", all_reduce, "load", REMEDIES, thresholds.AZNHC,
+    Check("all-reduce", "all-reduce", all_reduce, "load",
+          only(REMEDIES, REPLACE, REBOOT, CONFIG, INCONCLUSIVE), thresholds.AZNHC,
           seconds=200.0, needs=(*NEEDS, "nvlink"), depth="standard", applies=_one_gpu,
           tools=("nccl", "nccl-tests", "all_reduce_perf")),
-    Check("tcp-fallback", "network of NCCL", tcp_fallback, "load", REMEDIES,
+    Check("tcp-fallback", "network of NCCL", tcp_fallback, "load",
+          only(REMEDIES, CONFIG, INCONCLUSIVE),
           "github.com/ofiwg/libfabric/issues/12708 (NCCL silently on TCP)", needs=("all-reduce",),
           depth="standard", applies=_no_fabric),
-    Check("efa-loopback", "EFA loopback", efa_loopback, "load", REMEDIES,
+    Check("efa-loopback", "EFA loopback", efa_loopback, "load", only(REMEDIES, REPLACE, CONFIG),
           "github.com/awslabs/awsome-distributed-ai health checks, check 6", seconds=900.0,
           needs=("fabric-in-use",), depth="standard", applies=_no_efa,
           tools=("efa", "fi_pingpong")),
-    Check("rdma-loopback", "RDMA loopback", rdma_loopback, "load", REMEDIES, thresholds.AZNHC,
+    Check("rdma-loopback", "RDMA loopback", rdma_loopback, "load",
+          only(REMEDIES, REPLACE, CONFIG, INCONCLUSIVE), thresholds.AZNHC,
           seconds=240.0, needs=("fabric-in-use",), depth="standard", applies=_no_rdma,
           tools=("ib_write_bw", "perftest")),
-    Check("all-reduce-pairs", "all-reduce in pairs", pairs, "load", REMEDIES, thresholds.CHS,
+    Check("all-reduce-pairs", "all-reduce in pairs", pairs, "load",
+          only(REMEDIES, REPLACE, CONFIG, WARNING, INCONCLUSIVE), thresholds.CHS,
           seconds=900.0, needs=("all-reduce", "fabric-in-use"), depth="burn-in",
           applies=_no_peers, tools=("mpirun",)),
 )  # fmt: skip

@@ -29,6 +29,7 @@ from gputier.node.result import (
 CLASS = "/sys/class/infiniband"
 # p5en enumerates its EFA devices late.
 LATE_SECONDS, STEP_SECONDS = 15.0, 5.0
+BOOT_SECONDS = 900.0
 PLUGINS = (
     "/opt/amazon/ofi-nccl/lib",
     "/opt/amazon/ofi-nccl/lib/x86_64-linux-gnu",
@@ -55,7 +56,8 @@ def devices(ctx: Context) -> Finding:
     expected = f"{wanted if wanted is not None else 'at least 1'} {kind} devices"
     need = 1 if wanted is None else wanted
     found, source = _count(ctx, kind)
-    until = ctx.host.monotonic() + min(LATE_SECONDS, ctx.left())
+    patience = LATE_SECONDS if _young(ctx) else 0.0
+    until = ctx.host.monotonic() + min(patience, ctx.left())
     while found < need and ctx.host.monotonic() + STEP_SECONDS <= until:
         ctx.host.sleep(STEP_SECONDS)
         ctx.memory.pop("pci", None)
@@ -70,6 +72,12 @@ def devices(ctx: Context) -> Finding:
         remedy = "build the efa module for this kernel (aws-efa-installer)"
         return Finding(CONFIG, f"{words}, but module efa is not loaded", expected, remedy)
     return healthy(words, expected, short=f"{found} × {kind}")
+
+
+def _young(ctx: Context) -> bool:
+    """Whether the machine is still booting, so that devices may yet appear."""
+    uptime = (ctx.host.read("/proc/uptime") or "0").split()
+    return bool(uptime) and float(uptime[0]) < BOOT_SECONDS
 
 
 def _count(ctx: Context, kind: str) -> tuple[int, str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from gputier.node import disks, thresholds
+from gputier.node import disks, plain, thresholds
 from gputier.node.checks.tool import missing
 from gputier.node.engine import Check, Context
 from gputier.node.expect import Expectation
@@ -31,11 +31,10 @@ def count(ctx: Context) -> Finding:
     """Disks by their model, and their size together."""
     found = disks.local(ctx)
     wanted, gib = ctx.expect.count("scratch.count"), ctx.expect.number("scratch.gib")
-    expected = ", ".join(
-        filter(
-            None,
-            (wanted is not None and f"{wanted} local disks", gib and f"{gib:.0f} GiB together"),
-        )
+    expected = plain.joined(
+        ", ",
+        wanted is not None and f"{wanted} local disks",
+        gib and f"{gib:.0f} GiB together",
     )
     size = sum(disk.gib for disk in found)
     words = f"{len(found)} local disks, {size:.0f} GiB: " + ", ".join(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Mapping
+from collections.abc import Mapping
+from typing import Any
 
 from gputier.node import smi, versions
 from gputier.node.checks.driver import CAUSES, cuda_wanted
@@ -21,6 +22,7 @@ from gputier.node.result import (
     Garbled,
     healthy,
     inconclusive,
+    only,
     warning,
     worst,
 )
@@ -37,6 +39,7 @@ PYTHONS = (
 )
 # What a CUDA error says of its cause; words of frameworks, codes of the driver API.
 ERRORS = (
+    (r"^(?:AttributeError|TypeError|NotImplementedError)\b", INCONCLUSIVE, "a call is missing"),
     (r"\b802\b|not yet initialized", REBOOT, "the NVSwitch fabric is not up: nvidia-fabricmanager"),
     (r"\b803\b|driver mismatch|version mismatch", REBOOT, "a driver upgrade is half done"),
     (r"wrong result", REPLACE, "the GPU calculates wrongly"),
@@ -148,7 +151,7 @@ def _wrong_build(expect: Expectation, name: str, found: Mapping[str, Any]) -> st
 def _on_cpu(name: str, found: Mapping[str, Any], words: str, expected: str) -> Finding:
     said = str(found.get("error") or f"{name} sees no GPU")
     outcome, cause = judged(said) if found.get("error") else (CONFIG, "it would run on the CPU")
-    if outcome == REBOOT and not re.search(ERRORS[0][0] + "|" + ERRORS[1][0], said):
+    if outcome == REBOOT and not re.search(ERRORS[1][0] + "|" + ERRORS[2][0], said):
         outcome, cause = CONFIG, "it would run on the CPU"
     return Finding(outcome, f"{words}: no GPU available ({cause}): {said[:200]}", expected)
 
@@ -165,8 +168,10 @@ def cuda_kernel(ctx: Context) -> Finding:
     name = ctx.expect.text("framework.name")
     if name:
         _, found, python = probe(ctx)
-        if found and found.get("devices"):
-            return _per_gpu(ctx, found["devices"], f"{name} with {python}", expected)
+        devices: list[Any] = (found or {}).get("devices") or []
+        # A framework that sees fewer GPUs is judged for it; whether they work, libcuda tells.
+        if devices and (len(devices) >= visible_gpus(ctx) or not all(d["ok"] for d in devices)):
+            return _per_gpu(ctx, devices, f"{name} with {python}", expected)
     done = ctx.run(SELF, "kernel", limit=60.0)
     try:
         own: dict[str, Any] = json.loads(done.out)
@@ -237,7 +242,8 @@ CHECKS = (
            INCONCLUSIVE: "see what nvcc -V says"},
           "the plan; github.com/GoogleCloudPlatform/compute-gpu-installation", applies=_no_toolkit,
           tools=("nvcc",)),
-    Check("framework", "framework", framework, "software", REMEDIES, PYTORCH, seconds=150.0,
+    Check("framework", "framework", framework, "software",
+          only(REMEDIES, REBOOT, CONFIG, INCONCLUSIVE), PYTORCH, seconds=150.0,
           needs=("driver",), explained_by=(*CAUSES, "fabric-manager"), applies=_no_framework),
     Check("cuda-kernel", "CUDA kernel", cuda_kernel, "software", REMEDIES,
           "github.com/NVIDIA/gpu-operator cuda validation; CUDA driver API error codes",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gputier.node import smi
+from gputier.node import plain, smi
 from gputier.node.checks.memory import trees
 from gputier.node.engine import Check, Context
 from gputier.node.expect import Expectation
@@ -22,6 +22,8 @@ from gputier.node.result import (
 
 # The field was renamed with driver 535.54.03; older and newer branches know only one of the two.
 REASONS = ("index", "clocks_event_reasons.active", "clocks_throttle_reasons.active")
+# Asked once; the report shows what of it no check judges.
+FIGURES = ("index", "temperature.gpu", "utilization.gpu", "memory.used", "memory.total")
 HARDWARE = ((0x8, "HW slowdown"), (0x40, "HW thermal slowdown"), (0x80, "HW power brake"))
 SOFTWARE_THERMAL = 0x20
 LINK = (
@@ -62,7 +64,7 @@ def _judge_reasons(gpu: str, text: str, expected: str) -> Finding:
 
 def temperature(ctx: Context) -> Finding:
     """Below the card's own slowdown point; above it at idle, the cooling is broken."""
-    rows = smi.query(ctx, ("index", "temperature.gpu", "utilization.gpu"))
+    rows = smi.query(ctx, FIGURES)
     details = trees(ctx)
     findings: list[Finding] = []
     for i, row in enumerate(rows):
@@ -91,7 +93,7 @@ def pcie(ctx: Context) -> Finding:
     card and slot can reach together (gen.max) counts always.
     """
     width, generation = ctx.expect.count("pcie.width"), ctx.expect.count("pcie.generation")
-    expected = " ".join(filter(None, (generation and f"Gen{generation}", width and f"x{width}")))
+    expected = plain.joined(" ", generation and f"Gen{generation}", width and f"x{width}")
     findings: list[Finding] = []
     for row in smi.query(ctx, LINK):
         current, top = (smi.number(row.get(f"pcie.link.gen.{when}")) for when in ("current", "max"))

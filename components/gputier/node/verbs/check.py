@@ -1,0 +1,22 @@
+"""`check`: judge this machine and say so."""
+
+from __future__ import annotations
+
+from gputier.node import cli
+from gputier.node.expect import BadExpectation
+from gputier.node.host import Host
+from gputier.node.verbs import common
+
+
+def main(arguments: list[str]) -> int:
+    parser = common.parser("check", "Judge this machine against the expectation.")
+    common.add_run(parser)
+    options = parser.parse_args(arguments)
+    host = Host(cli.root())
+    try:
+        wanted = common.read_expectation(host, options.expect)
+    except BadExpectation as problems:
+        return common.refuse(problems)
+    found = common.judge(host, wanted, options.depth)
+    common.show(found.report, options.json)
+    return found.exit
