@@ -19,10 +19,15 @@ help: ## list these commands
 
 install: .venv/.dev ## set up .venv with everything that developing needs
 
-demo: .venv/.base ## plan the three example stacks, offline, and check their locks
+demo: .venv/.base ## plan the example stacks, check their locks, judge two recorded nodes
 	@set -e; for stack in $(STACKS); do \
 	  printf '\n$$ gputier plan %s\n' "$$stack"; .venv/bin/gputier plan "$$stack"; \
 	  printf '\n$$ gputier lock %s --check\n' "$$stack"; .venv/bin/gputier lock "$$stack" --check; \
+	done; \
+	for node in healthy faulty; do \
+	  printf '\na %s node judges itself (a recorded machine, replayed)\n' "$$node"; \
+	  .venv/bin/python -m gputier.node replay tests/golden/node/$$node \
+	    --expect tests/golden/node/$$node/expect.json || test $$? = 20; \
 	done
 
 test: .venv/.dev ## run every test, in random order and without network, and show coverage

@@ -38,7 +38,7 @@ TABLE: dict[str, Row] = {
     "api": Row(f"{FACTS} plan lock"),
     **{cloud: Row(DEPLOYED, f"pulumi pulumi_{cloud}") for cloud in CLOUDS},
     "review": Row(f"{DEPLOYED} templates", "jinja2"),
-    "cli": Row(f"gputier {DEPLOYED} review templates", "click"),
+    "cli": Row(f"gputier {DEPLOYED} review node templates", "click"),
     "gputier": Row("errors workload api plan"),
     "templates": Row(),
     "testing": Row("", "pulumi"),

@@ -259,7 +259,10 @@ def test_a_whole_listing_takes_a_withdrawn_type_out_of_its_region(
 ) -> None:
     every = moto("instance_type_offerings/availability-zone-id/us-east-1")
     fewer = [one for one in every if one["InstanceType"] != "p4d.24xlarge"]
-    refresh([printed({"InstanceTypeOfferings": fewer})], tmp_path / "out")
+    report = refresh([printed({"InstanceTypeOfferings": fewer})], tmp_path / "out")
+    lost = ", ".join(catalog.zones("aws", "p4d.24xlarge")["us-east-1"])
+    assert report.gone == (f"aws p4d.24xlarge: no longer in {lost}",)
+    assert "no longer offered:" in report.lines()
     zones = load(tmp_path / "out").zones("aws", "p4d.24xlarge")
     assert "us-east-1" in catalog.zones("aws", "p4d.24xlarge")
     assert "us-east-1" not in zones

@@ -44,6 +44,12 @@ def test_the_room_for_tokens_ends_at_the_models_own_maximum() -> None:
     assert large["context_tokens"] == 131_072
 
 
+def test_the_room_reaches_a_maximum_that_is_no_power_of_two() -> None:
+    model = {"name": "qwen3-8b", "precision": "bf16"}
+    by_field = {r.field: r.most for r in room(declared(model), 1, 0.0, 139.7)}
+    assert by_field["context_tokens"] == 40_960
+
+
 def test_training_has_room_for_samples() -> None:
     by_field = {r.field: r.most for r in room(declared(TUNER), 1, 0.0, 79.1)}
     batch = by_field["batch_per_gpu"]
@@ -120,5 +126,16 @@ def test_a_search_needs_every_word_in_any_spelling() -> None:
     assert {one.kind for one in listing.search("video")} >= {"video"}
 
 
-def test_a_row_that_no_second_source_confirms_is_marked() -> None:
+def test_a_row_that_nothing_confirms_or_that_was_recalled_is_marked() -> None:
     assert sum(not one.verified for one in listing.listed() if one.layers) == 20
+    assert sum(one.recalled for one in listing.listed()) == 48
+    recalled = next(one.name for one in listing.listed() if one.recalled)
+    found = size(declared({"name": recalled, "context_tokens": 64}), gpus=1)
+    assert found
+    assert "as generally given" in found.basis
+
+
+def test_a_mixture_lists_what_one_token_passes() -> None:
+    mixture = next(one for one in listing.search("mixtral 8x7b"))
+    assert mixture.active_parameters == pytest.approx(12.9e9, rel=0.01)
+    assert mixture.kv_bytes_per_token == 2 * 2 * 8 * 128 * 32

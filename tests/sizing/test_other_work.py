@@ -149,6 +149,7 @@ def test_model_offload_keeps_one_component_on_the_gpu(sized: Sized) -> None:
     sequential = sized(name="flux-dev", image={"offload": "sequential"})
     assert sequential.needed_gib < one.needed_gib < whole.needed_gib
     assert "the largest component" in one.parts[0].formula
+    assert sequential.parts[0].gib == pytest.approx(one.parts[0].gib / 10)
 
 
 def test_prompts_encoded_elsewhere_leave_the_encoders_out(sized: Sized) -> None:

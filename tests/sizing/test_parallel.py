@@ -36,6 +36,11 @@ def test_fsdp_on_few_gpus_keeps_weights_and_gradients_whole(sized: Sized, gpus: 
     assert any("whole weights and gradients on each" in w for w in found.warnings)
 
 
+def test_fsdp_that_offloads_has_no_weights_on_the_gpu(parts: Parts) -> None:
+    found = parts(2, **llama(method="full", sharded_by="fsdp", offload=True))
+    assert "weights" not in found
+
+
 def test_fsdp_on_many_gpus_shares_as_zero_3_does(parts: Parts) -> None:
     by_fsdp = parts(8, **llama(method="full", sharded_by="fsdp"))
     assert by_fsdp == parts(8, **llama(method="full", sharded_by="deepspeed"))
@@ -106,11 +111,15 @@ def test_adapters_are_their_own_reference(parts: Parts) -> None:
 
 
 def test_grpo_holds_a_rollout_engine_on_each_gpu(parts: Parts) -> None:
-    job = {**llama(method="lora", objective="grpo"), "concurrent_sequences": 8}
+    job: dict[str, Any] = llama(method="lora", objective="grpo")
+    job["concurrent_sequences"] = 8
     plain, grpo = parts(4, **llama(method="lora")), parts(4, **job)
     assert grpo["weights"] - plain["weights"] == pytest.approx(N * 2 / GIB)
     assert grpo["kv_cache"] == pytest.approx(32 * 2 * 4096 * 2 * 1024 * 8 / GIB)
     assert "kv_cache" not in plain
+    split = parts(4, **{**job, "training": {**job["training"], "tensor_parallel": 2}})
+    halved = parts(4, **llama(method="lora", tensor_parallel=2))
+    assert split["weights"] - halved["weights"] == pytest.approx(N * 2 / 2 / GIB)
 
 
 # --- pipeline parallel serving -------------------------------------------------------------------

@@ -147,6 +147,21 @@ def test_tensor_parallelism_shares_weights_and_cache_but_not_the_engine(parts: P
         assert found["overhead"] + found["margin"] == pytest.approx(1.0)
 
 
+def test_the_overhead_is_a_chunk_of_prefill_and_the_samplers_logits(parts: Parts) -> None:
+    # Two residual streams, gate, up and product of the FFN, queries, keys and values, at 16 bit.
+    each = 2 * (2 * 4096 + 3 * 14_336 + 4096 + 2 * 1024)
+    found = parts(name="llama-3.1-8b", context_tokens=8192, concurrent_sequences=3)
+    assert found["overhead"] == pytest.approx((2048 * each + 3 * 128_256 * 4) / GIB)
+    short = parts(name="llama-3.1-8b", context_tokens=100)
+    assert short["overhead"] == pytest.approx((100 * each + 128_256 * 4) / GIB)
+
+
+def test_packed_weights_are_unpacked_a_matrix_at_a_time(parts: Parts) -> None:
+    model = {"name": "llama-3.1-8b", "context_tokens": 8192}
+    plain, packed = parts(**model), parts(**model, precision="int4-awq")
+    assert packed["overhead"] - plain["overhead"] == pytest.approx(2 * 4096 * 14_336 / GIB)
+
+
 def test_each_gpu_holds_at_least_one_kv_head(sized: Sized) -> None:
     """Multi-query attention has one head, which every query head needs."""
     one = sized(1, name="falcon-7b", context_tokens=2048)

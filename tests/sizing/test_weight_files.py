@@ -149,22 +149,26 @@ def test_a_single_safetensors_file_gives_bytes_parameters_and_layers(
 ) -> None:
     header = {
         "__metadata__": {"format": "pt"},
-        "model.layers.0.w": {
-            "dtype": "BF16",
-            "shape": [1000, 1000],
-            "data_offsets": [0, 2_000_000],
-        },
+        "model.layers.0.w": {"dtype": "F32", "shape": [1000, 1000], "data_offsets": [0, 4_000_000]},
         "model.layers.1.w": {
-            "dtype": "BF16",
+            "dtype": "F32",
             "shape": [500],
-            "data_offsets": [2_000_000, 2_001_000],
+            "data_offsets": [4_000_000, 4_002_000],
         },
     }
     path = safetensors(tmp_path / "model.safetensors", header)
     found = sized(weights_index=path, context_tokens=8)
-    assert found.parts[0].gib * GIB == pytest.approx(2_001_000)
+    assert found.parts[0].gib * GIB == pytest.approx(4_002_000)
     assert "own header" in found.basis
     assert found.parameters == 1_000_500
+
+
+def test_packed_elements_tell_no_parameter_count(tmp_path: Path, sized: Sized) -> None:
+    tensor = {"dtype": "I8", "shape": [1000, 1000], "data_offsets": [0, 1_000_000]}
+    path = safetensors(tmp_path / "model.safetensors", {"model.layers.0.w": tensor})
+    found = sized(weights_index=path, precision="int4-awq", context_tokens=8)
+    assert found.parts[0].gib * GIB == pytest.approx(1_000_000)
+    assert found.parameters == pytest.approx(1_000_000 / (0.5 + 2.5 / 128))
 
 
 @pytest.mark.parametrize(
@@ -230,7 +234,7 @@ def test_layers_that_were_searched_one_by_one_are_sized_with_their_means(
     tmp_path: Path, sized: Sized
 ) -> None:
     blocks = [
-        {"attention": {"n_heads_in_group": 8}, "ffn": {"ffn_mult": 1.3125}},
+        {"attention": {"n_heads_in_group": 8}, "ffn": {"ffn_mult": 1.25}},
         {"attention": {"n_heads_in_group": 4}, "ffn": {"intermediate_size": 4096}},
         {"attention": {"no_op": True}, "ffn": {"ffn_mult": 5.25}},
         {"attention": {"replace_with_linear": True}, "ffn": {"no_op": True}},
@@ -242,7 +246,7 @@ def test_layers_that_were_searched_one_by_one_are_sized_with_their_means(
     # 32 / 8 and 32 / 4 KV heads of 128 in the two layers that attend.
     assert parts["kv_cache"] == pytest.approx(2 * (4 + 8) * 128 * 2 * 1000)
     attention = 2 * (2 * 4096 * 4096 + 2 * 4096 * 6 * 128)
-    widths = [3584, 4096, 14336]  # 2/3 × 1.3125 × 4096, rounded up to 256; as written; × 5.25
+    widths = [3584, 4096, 14336]  # 2/3 × 1.25 × 4096, rounded up to 256; as written; × 5.25
     ffn = sum(3 * 4096 * width for width in widths)
     ends, norms = 2 * 128_256 * 4096, 4096 * 9
     assert parts["weights"] / 2 == pytest.approx(attention + ffn + 4096**2 + ends + norms, rel=1e-3)

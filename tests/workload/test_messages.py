@@ -570,6 +570,20 @@ def test_a_top_level_key_says_what_it_takes(
     assert problem.position.line == 1
 
 
+def test_a_discount_is_named_by_its_number_and_placed_in_its_list_or_alone(
+    declared: Callable[[str], object],
+) -> None:
+    wrong = "{cloud: aws, families: [p5], percent: 0, reason: x}"
+    for written, path, column in (
+        (wrong, "discounts.percent", 50),
+        (f"[{wrong}]", "discounts[0].percent", 51),
+    ):
+        with pytest.raises(errors.InvalidInput) as caught:
+            declared(f"discounts: {written}\nworkloads: {{a: }}\n")
+        (problem,) = caught.value.problems
+        assert (problem.path, problem.position and problem.position.column) == (path, column)
+
+
 def test_a_missing_field_is_placed_at_the_key_of_the_map_that_lacks_it(
     said: Callable[[str], str],
 ) -> None:

@@ -334,6 +334,7 @@ def test_full_training_is_sharded_unless_said_otherwise(
     ("written", "utc"),
     [
         ("2026-11-01", "2026-11-01T00:00:00Z"),
+        ("2000-01-01", "2000-01-01T00:00:00Z"),
         ("2026-11-01T11:30:00Z", "2026-11-01T11:30:00Z"),
         ("2026-11-01T11:30+02:00", "2026-11-01T09:30:00Z"),
         ("2026-11-01 11:30:00", "2026-11-01T11:30:00Z"),
@@ -349,7 +350,8 @@ def test_moments_are_kept_as_utc(written: str, utc: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "written", ["2026-13-01", "2026-02-30", "1999-01-01", "2026-11-01T25:00Z", "soon", 5, ""]
+    "written",
+    ["2026-13-01", "2026-02-30", "1999-12-31", "2200-01-01", "2026-11-01T25:00Z", "soon", 5, ""],
 )
 def test_what_is_no_moment_is_refused(written: object) -> None:
     block = {"use": "capacity_block", "instance_type": "p5.48xlarge", "zone": "use1-az4"}
@@ -409,3 +411,8 @@ def test_defaults_of_the_program_are_the_models_own() -> None:
         assert part == type(part)()
     assert made.capacity == (CapacityChoice(use="on_demand"),)
     assert model.DEFAULT_CLOUDS == ("aws", "gcp")
+
+
+def test_a_reservation_that_is_just_large_enough_will_do() -> None:
+    held = {"use": "reservation", "instance_type": "p5.48xlarge", "zone": "use1-az4", "count": 4}
+    assert Workload.model_validate({"nodes": 4, "capacity": held}).capacity[0].count == 4

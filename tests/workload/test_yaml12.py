@@ -101,11 +101,14 @@ def test_infinity_is_a_float_so_that_a_field_can_refuse_it(word: str) -> None:
     assert abs(float(str(scalars.resolve(word)))) == float("inf")
 
 
-@pytest.mark.parametrize("word", ["010", "0777", "-08", "0_9", "00"])
-def test_a_leading_zero_is_refused_because_readers_differ_on_it(word: str) -> None:
+@pytest.mark.parametrize(
+    ("word", "plain"), [("010", "10"), ("0777", "777"), ("-08", "8"), ("0_9", "9"), ("00", "0")]
+)
+def test_a_leading_zero_is_refused_because_readers_differ_on_it(word: str, plain: str) -> None:
     document = read(f"a: {word}\n")
     (problem,) = document.positions.problems(document.root)
     assert "octal" in problem.message
+    assert problem.hint == f'write {plain}, or "{word}" in quotes for text'
     assert problem.position is not None
     assert (problem.position.line, problem.position.column) == (1, 4)
 
@@ -242,6 +245,13 @@ def test_what_is_no_yaml_is_refused_in_our_words_by_both_parsers(
     assert message in problem.message
 
 
+def test_half_a_character_is_replaced_and_refused_where_it_stands() -> None:
+    document = read('a: "x\\ud800y"', pure=True)
+    (problem,) = document.positions.problems(document.root)
+    assert document.root.plain() == {"a": "x�y"}
+    assert problem.message == "an escape here is half a character"
+
+
 @PARSERS
 @pytest.mark.parametrize("text", ['a: "\\q"', 'a: "\\ud800"', 'a: "\\UFFFFFFFF"', "%FOO\n"])
 def test_odd_escapes_and_directives_are_a_problem_and_no_crash(text: str, pure: bool) -> None:
@@ -320,4 +330,6 @@ def test_a_file_made_to_hurt_is_refused_at_once(
 
 def test_depth_is_counted_exactly() -> None:
     assert read("[" * 63 + "1" + "]" * 63).root.height == 64
+    assert read("[" * 64 + "]" * 64).root.height == 64
     assert "64 levels" in refused("[" * 64 + "1" + "]" * 64).message
+    assert "64 levels" in refused("[" * 65 + "]" * 65).message

@@ -13,7 +13,7 @@ import csv
 import io
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,6 +35,7 @@ class Report(NamedTuple):
     files: tuple[tuple[Path, str, int], ...]  # path, the command it is of, records
     written: Mapping[str, int]  # table → rows written by this run
     new_types: tuple[str, ...]  # `aws g9.xlarge`
+    gone: tuple[str, ...]  # `aws g5g.xlarge: no longer in euc1-az1`
     refused: tuple[str, ...]  # rows that are wrong on their face, one line each
     unknown: tuple[str, ...]  # GPUs that gpus.csv does not have
     ignored: Mapping[str, int]  # reason → records that are no business of a GPU catalogue
@@ -48,6 +49,7 @@ class Report(NamedTuple):
         found.append(f"wrote to {self.out}: {rows}")
         for title, members in (
             ("new types", self.new_types),
+            ("no longer offered", self.gone),
             ("refused", self.refused),
             ("unknown GPUs (a row of gpus.csv beside these files would add them)", self.unknown),
             ("ignored", tuple(f"{count} {why}" for why, count in sorted(self.ignored.items()))),
@@ -104,12 +106,23 @@ def refresh(files: Sequence[Path], out: Path) -> Report:
                 if key not in base.types
             )
         ),
+        gone=tuple(_gone(base, result)),
         refused=tuple(sorted(set(harvest.refused))),
         unknown=tuple(sorted(set(harvest.unknown))),
         ignored=dict(harvest.ignored),
         catalog_id=result.id,
         as_of=result.as_of,
     )
+
+
+def _gone(base: Catalog, result: Catalog) -> Iterator[str]:
+    """Zones that a type was sold in before this run and is not after it."""
+    for cloud, name in sorted(base.types):
+        now = result.zones(cloud, name)
+        for region, zones in base.zones(cloud, name).items():
+            lost = [zone for zone in zones if zone not in now.get(region, ())]
+            if lost:
+                yield f"{cloud} {name}: no longer in {', '.join(lost)}"
 
 
 def _supersede(harvest: Harvest) -> None:

@@ -212,6 +212,10 @@ def _add_ebs(name: str, info: Json, document: Document, harvest: Harvest) -> Non
     harvest.add("aws_ebs", row)
 
 
+# Most types have no NVIDIA GPU; a new one that has is read from its own listing first.
+_NOT_OURS = "of types that are not in the catalogue (describe-instance-types adds new GPU types)"
+
+
 def _number(value: Any) -> float | None:
     return None if value is None else float(value)
 
@@ -231,7 +235,7 @@ def offerings(document: Document, harvest: Harvest) -> None:
         if harvest.knows("aws", name):
             seen.setdefault((region, name), set()).add(zone)
         else:
-            harvest.ignored["offerings of types without an NVIDIA GPU"] += 1
+            harvest.ignored[f"offerings {_NOT_OURS}"] += 1
             scope.complete = True  # not filtered to GPU types: what is missing is not offered
 
     for _ in each(document, read, "InstanceType"):
@@ -252,7 +256,7 @@ def prices(document: Document, harvest: Harvest) -> None:
         attributes: Json = record.get("product", {}).get("attributes", {})
         name = str(attributes.get("instanceType", ""))
         if not harvest.knows("aws", name):
-            harvest.ignored["prices of types without an NVIDIA GPU"] += 1
+            harvest.ignored[f"prices {_NOT_OURS}"] += 1
             return
         if not _is_plain(attributes):
             harvest.ignored[_NOT_AN_OFFER] += 1
@@ -351,7 +355,7 @@ def spot(document: Document, harvest: Harvest) -> None:
     def read(record: Json) -> None:
         name, zone = str(record["InstanceType"]), str(record["AvailabilityZone"])
         if not harvest.knows("aws", name):
-            harvest.ignored["spot prices of types without an NVIDIA GPU"] += 1
+            harvest.ignored[f"spot prices {_NOT_OURS}"] += 1
         elif record["ProductDescription"] not in _LINUX:
             harvest.ignored["spot prices that are not Linux"] += 1
         else:

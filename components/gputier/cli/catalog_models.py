@@ -91,5 +91,5 @@ def _cells(one: Listed) -> list[str]:
         f"{context:,}" if context else "",
         one.precision or "",
         f"{one.figures}" if one.figures else "",
-        "yes" if one.verified else "no",
+        ("count recalled" if one.recalled else "yes") if one.verified else "no",
     ]

@@ -70,6 +70,7 @@ def document(report: Report) -> dict[str, object]:
         ],
         "written": dict(sorted(report.written.items())),
         "new_types": list(report.new_types),
+        "gone": list(report.gone),
         "refused": list(report.refused),
         "unknown_gpus": list(report.unknown),
         "ignored": dict(sorted(report.ignored.items())),

@@ -307,7 +307,7 @@ _PRICE_COLUMNS = (
     Column("zones", wraps=True, drop=3),
     Column("as of", drop=1),
     Column("from", drop=2),
-    Column("spot saves", right=True, drop=4),
+    Column("advisor saves", right=True, drop=4),
     Column("interrupted", right=True, drop=5),
 )
 
@@ -338,6 +338,10 @@ def _price_lines(catalog: Catalog, row: InstanceType, width: int) -> list[str]:
     hosts = sorted({one.host for one in prices["on_demand"].values() if one.host})
     head = ["prices in USD per hour", f"with {', '.join(hosts)}" if hosts else ""]
     head += ["`as of` is the oldest of its row" if known else ""]
+    advised = [catalog.spot_advice(region, row.name) for region in regions if row.cloud == "aws"]
+    dates = sorted({one.as_of for one in advised if one})
+    if dates:
+        head.append(f"`advisor saves` is AWS's own figure of {dates[0]}, not these prices")
     return [
         "",
         *("  " + line for line in flow(head, width - 2, 0)),

@@ -195,8 +195,8 @@ def _rule(sizing: Sizing) -> Iterator[str]:
     if rule is not None:
         share = f" ÷ {sizing.gpus} GPUs" if sizing.gpus > 1 else ""
         yield (
-            f"rule of thumb: {rule:.1f} GiB (parameters × 2 B × 1.5{share}), {1.3 * rule:.1f} with the"
-            " usual 30 % on top"
+            f"rule of thumb: {rule:.1f} GiB (parameters × 2 B × 1.5{share}), {1.3 * rule:.1f} with"
+            " the usual 30 % on top"
         )
 
 

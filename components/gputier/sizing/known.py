@@ -137,7 +137,8 @@ def _by_name(name: str, declared: str | None) -> Known | None:
     return Known(
         entry.shape,
         asked.precision or native,
-        f"{entry.name} in the model table",
+        f"{entry.name} in the model table"
+        + (" (its count as generally given)" if entry.recalled else ""),
         GOOD if entry.verified else FAIR,
         said=asked.precision is not None,
         widen=0.0 if entry.verified else UNVERIFIED_MARGIN,

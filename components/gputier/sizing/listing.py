@@ -11,7 +11,8 @@ from gputier.sizing import figures, names, published, table
 class Listed(NamedTuple):
     """One name. Counts are None where there is none; `figures` are published memory figures.
 
-    `verified` is whether a second source confirms it, `precision` what the weights are stored in.
+    `verified` is whether a second source confirms it, `recalled` whether its count is the generally
+    given one and was only found consistent, `precision` what the weights are stored in.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Listed(NamedTuple):
     precision: str | None
     figures: int
     verified: bool
+    recalled: bool
     source: str
 
 
@@ -65,6 +67,7 @@ def _table() -> Iterator[Listed]:
             precision=entry.native_precision,
             figures=0,
             verified=entry.verified,
+            recalled=entry.recalled,
             source=entry.source,
         )
 
@@ -88,6 +91,7 @@ def _pipelines() -> Iterator[Listed]:
             precision=None,
             figures=len(own),
             verified=pipeline.verified,
+            recalled=False,
             source=" | ".join(sources) or "components only, no figure published",
         )
 
@@ -109,5 +113,6 @@ def _others() -> Iterator[Listed]:
             precision=None,
             figures=len(own),
             verified=all(row.verified for row in own),
+            recalled=False,
             source=" | ".join(dict.fromkeys(row.source for row in own)),
         )

@@ -30,7 +30,8 @@ _MAY_DIFFER = (
 
 
 class Entry(NamedTuple):
-    """One model of the table. `verified` and `source` are the row's own."""
+    """One model of the table. `verified` and `source` are the row's own; `recalled` is whether its
+    parameter count is the generally given one, which the recount found consistent."""
 
     name: str
     shape: Shape
@@ -39,6 +40,7 @@ class Entry(NamedTuple):
     verified: bool
     source: str
     notes: str
+    recalled: bool = False
 
 
 class Table(NamedTuple):
@@ -108,6 +110,7 @@ def entry(row: dict[str, str]) -> Entry:
         verified=row["verified"] == "yes",
         source=row["source"],
         notes=row["notes"],
+        recalled="not re-read here" in row["published_parameters_source"],
     )
 
 

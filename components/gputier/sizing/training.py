@@ -73,7 +73,7 @@ class Job(NamedTuple):
         return (
             self.training.sharded_by == "fsdp"
             and 1 < self.gpus <= FSDP_WHOLE_UP_TO
-            and True
+            and not self.training.offload
         )
 
     @property

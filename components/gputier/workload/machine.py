@@ -135,8 +135,8 @@ class Gpu(Spec):
         | None
     ) = Field(
         default=None,
-        description="Graphics interfaces the driver must offer: opengl, vulkan; [] for none, not even"
-        " where the purpose asks for them.",
+        description="Graphics interfaces the driver must offer: opengl, vulkan; [] for none, not"
+        " even where the purpose asks for them.",
     )
     video_encode: fields.Truth | None = Field(
         default=None, description="Whether hardware video encoding (NVENC) is needed."
@@ -214,8 +214,8 @@ class Disk(Spec):
     )
     iops: Annotated[int, fields.whole(1, 10_000_000)] | None = Field(
         default=None,
-        description="Input/output operations per second of the data volume, or without one of the root"
-        " volume.",
+        description="Input/output operations per second of the data volume, or without one of the"
+        " root volume.",
     )
     persist: fields.Truth | None = Field(
         default=None,

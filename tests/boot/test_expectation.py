@@ -1,0 +1,71 @@
+"""The expectation rendered from a plan is one that the validator reads, whole and without a word."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from gputier.boot import expectation, expectation_text
+from gputier.catalog import load
+from gputier.node import expect
+from gputier.plan import WorkloadPlan, plan_workload
+from gputier.workload import Workload
+
+
+def planned(environment: str = "dev", **fields: Any) -> WorkloadPlan:
+    return plan_workload("job", Workload(**fields), load(), environment)
+
+
+CASES: dict[str, dict[str, Any]] = {
+    "one L4": {"tier": "entry", "gpu": {"models": ["L4"]}, "clouds": ["aws"]},
+    "an N1 with a T4": {"gpu": {"models": ["T4"]}, "clouds": ["gcp"], "cpu": {"count": 4}},
+    "four machines with EFA": {"tier": "high-end", "purpose": "training", "nodes": 4,
+                               "gpu": {"models": ["A100-80GB"], "count": 8}, "clouds": ["aws"]},
+    "a slice": {"purpose": "vdi", "clouds": ["aws"], "gpu": {"memory": "12GB", "models": ["L4"]}},
+    "MIG": {"gpu": {"mig": "1g.10gb", "count": 8}, "clouds": ["aws"]},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_validator_reads_what_the_plan_renders_without_a_warning(name: str) -> None:
+    found = expect.read(expectation_text(planned(**CASES[name])))
+    assert not found.warnings
+
+
+def test_a_fleet_with_a_fabric_expects_its_interfaces_and_its_disks() -> None:
+    found = dict(expectation(planned(**CASES["four machines with EFA"])))
+    assert found["gpu"] == {"model": "A100-80GB", "count": 8}
+    assert found["fabric"] == {"kind": "efa", "interfaces": 4}
+    assert found["scratch"] == {"count": 8, "gib": 7450.6, "mount": "/scratch"}
+    assert found["host"] == {"vcpus": 96, "memory_gib": 1152}
+    assert found["depth"] == "burn-in"
+
+
+def test_a_lone_machine_expects_no_fabric() -> None:
+    alone = {**CASES["four machines with EFA"], "nodes": 1}
+    assert "fabric" not in expectation(planned(**alone))
+
+
+def test_only_a_measured_memory_is_expected() -> None:
+    assert dict(expectation(planned(**CASES["one L4"])))["gpu"] == {
+        "model": "L4", "count": 1, "memory_mib": 22888,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("environment", "gate"), [("dev", "report"), ("prod", "enforce")])
+def test_the_gate_is_enforced_in_prod_and_reports_elsewhere(environment: str, gate: str) -> None:
+    assert expectation(planned(environment, **CASES["one L4"]))["gate"] == gate
+
+
+def test_the_text_is_the_same_for_the_same_plan() -> None:
+    first, second = (expectation_text(planned(**CASES["one L4"])) for _ in range(2))
+    assert first == second
+    assert json.loads(first)["machine"]["instance_type"].startswith("g6")
+
+
+def test_nothing_is_expected_of_a_machine_that_was_not_chosen() -> None:
+    nothing = planned(gpu={"memory": "80GB"}, max_usd_per_hour=0.1)
+    with pytest.raises(ValueError, match="no machine was chosen for job"):
+        expectation(nothing)
