@@ -52,7 +52,7 @@ def size_screen(sized: Sized, screen: SizeScreen) -> list[str]:
         screen.paint.bold(each),
         total,
         words.model_words(model),
-        f"peak expected {_between(low, high)}, confidence {sizing.confidence}",
+        f"peak expected {_between(low, high)}, " * (high > low) + f"confidence {sizing.confidence}",
     )
     return [
         *flow(parts, screen.width, 0),

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gputier.workload import Workload
 
 
-@dataclass(frozen=True, slots=True)
-class BudgetPlan:
+class BudgetPlan(NamedTuple):
     """`alerts_usd` are the declared percentages in money. `used` is the share the plan takes, None
     when a part of its cost is unknown; `used_at_least` counts the known parts."""
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from gputier.plan import rank, rules
 from gputier.plan.select import Active, Ask, active_checks, verdict
@@ -23,8 +24,7 @@ _OF_COMPOSITION = frozenset({"price_ceiling", "price_age", "spot_saving", "avail
 _NOT_DROPPED = frozenset({"price_ceiling"})
 
 
-@dataclass(frozen=True, slots=True)
-class FloorCost:
+class FloorCost(NamedTuple):
     """A floor that binds: without it the same selection picks `instead` and pays less."""
 
     rule: str
@@ -106,8 +106,7 @@ def relaxations(verdicts: Sequence[Verdict]) -> tuple[Verdict, ...]:
     return tuple(best[cloud][1] for cloud in sorted(best))
 
 
-@dataclass(frozen=True, slots=True)
-class OtherWay:
+class OtherWay(NamedTuple):
     """The chosen machine bought another way, cheaper: a suggestion, never taken by itself."""
 
     use: str
@@ -149,8 +148,7 @@ def cheaper_unconfirmed(order: Sequence[Verdict]) -> Verdict | None:
     return cheapest if cheapest and (cheapest.total or 0.0) < best else None
 
 
-@dataclass(frozen=True, slots=True)
-class Leaning:
+class Leaning(NamedTuple):
     """A preference of the tier or purpose: whether the choice meets it, and what it would cost."""
 
     rule: str

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from gputier.catalog import Catalog, InstanceType, is_commercial, region_of_zone
 from gputier.errors import Problem, spelling_hint
@@ -103,8 +103,7 @@ def market_problems(catalog: Catalog, workload: Workload, path: str) -> Iterable
             yield Problem(f"{path}.capacity.instance_type", message, hint)
 
 
-@dataclass(frozen=True, slots=True)
-class Places:
+class Places(NamedTuple):
     """Regions where a type may be had: region → zone ids (empty: zones not known)."""
 
     availability: str

@@ -7,7 +7,7 @@ form is in `document.py`, the text form in the command line.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gputier.plan.budget import BudgetPlan
 from gputier.plan.explain import FloorCost, Leaning, OtherWay
@@ -26,8 +26,7 @@ from gputier.workload import CapacityChoice
 AROUND = ("disk", "nat", "endpoints", "ipv4", "metrics", "licence")
 
 
-@dataclass(frozen=True)
-class Chosen:
+class Chosen(NamedTuple):
     """The machine and everything that follows from it. Money is USD; None is unknown."""
 
     verdict: Verdict
@@ -57,8 +56,7 @@ class Chosen:
         return None if any(p is None for p in parts) else sum(p or 0.0 for p in parts)
 
 
-@dataclass(frozen=True)
-class WorkloadPlan:
+class WorkloadPlan(NamedTuple):
     """One workload's choice, its ledger and why. `chosen` is None when nothing fits.
 
     `order` is every accepted row, best first; `verdicts` every row, in the catalogue's order.
@@ -98,8 +96,7 @@ class WorkloadPlan:
         return tuple(v for v in self.verdicts if not v.accepted)
 
 
-@dataclass(frozen=True)
-class StackPlan:
+class StackPlan(NamedTuple):
     """All workloads of a declaration, with the catalogue they were planned on."""
 
     name: str

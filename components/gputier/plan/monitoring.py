@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gputier.catalog import Catalog
 from gputier.plan.price import HOURS_PER_MONTH
@@ -13,8 +13,7 @@ METRICS_PER_GPU = 3
 METRICS_PER_MACHINE = 2
 
 
-@dataclass(frozen=True, slots=True)
-class MonitoringPlan:
+class MonitoringPlan(NamedTuple):
     """`metrics` is for all running machines; `usd_per_month` None when the price is unknown
     (Google bills metric data by volume, which nobody has measured here)."""
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from gputier import sizing
 from gputier.plan.tiers import Floor, FloorValue, purposes, tiers
@@ -21,8 +22,7 @@ PRODUCTION = frozenset({"prod", "production"})
 SPREADS_OVER_NODES = frozenset({"training"})
 
 
-@dataclass(frozen=True, slots=True)
-class Override:
+class Override(NamedTuple):
     """A tier's or purpose's floor that the workload's own word replaced; `per` scaled it."""
 
     rule: str

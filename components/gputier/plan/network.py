@@ -5,7 +5,7 @@ Data that flows is never in the figures: nobody has declared it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gputier.catalog import Catalog
 from gputier.plan.need import PRODUCTION, Need
@@ -29,8 +29,7 @@ GCP_NAT_VMS = 32
 NETWORK_ZONES = 3
 
 
-@dataclass(frozen=True, slots=True)
-class NetworkPlan:
+class NetworkPlan(NamedTuple):
     """Where machines stand and how they get out. Costs are USD a month; None is unknown."""
 
     zones: tuple[str, ...]

@@ -12,9 +12,9 @@ on demand or held by a reservation. Spot, capacity blocks and flex-start are nev
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import date
 from functools import lru_cache
+from typing import NamedTuple
 
 from gputier.catalog import Catalog, InstanceType, Price, is_commercial
 from gputier.plan.machine import Machine
@@ -30,8 +30,7 @@ UNKNOWN_BASIS = "unknown"
 LISTED = "listed"
 
 
-@dataclass(frozen=True, slots=True)
-class UnitPrice:
+class UnitPrice(NamedTuple):
     """USD per hour of one thing; None when unknown. `as_of` is the oldest date it rests on."""
 
     usd: float | None
@@ -54,8 +53,7 @@ class UnitPrice:
 NOTHING_KNOWN = UnitPrice(None, UNKNOWN_BASIS, None)
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
+class Cost(NamedTuple):
     """What `machines` of one candidate cost, USD per hour; None is unknown.
 
     `per_machine` is machine + attached GPUs + attached scratch, after discounts; `listed` the
@@ -203,8 +201,7 @@ def age_days(as_of: str, today: str) -> int:
     return max(0, (_day(today) - _day(as_of)).days)
 
 
-@dataclass(frozen=True, slots=True)
-class Commitment:
+class Commitment(NamedTuple):
     """A one- or three-year commitment: what it costs and from how many hours it pays.
 
     `break_even_hours` is hours per month above which committing is cheaper than paying by the

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import floor as whole
 from math import log2
+from typing import NamedTuple
 
 from gputier.catalog import Gpu
 from gputier.plan.machine import Machine
@@ -34,8 +35,7 @@ class Reason:
     gap: float = field(default=1.0, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(NamedTuple):
     """What rules may look at besides the machine: whether burst bandwidth counts, and whether
     the workload takes several machines."""
 

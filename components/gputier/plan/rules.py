@@ -8,7 +8,7 @@ Rules about the market (lifecycle, availability, capacity, price ceiling) are in
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gputier.catalog import Catalog
 from gputier.plan import rules_gpu, rules_machine
@@ -17,8 +17,7 @@ from gputier.plan.reasons import UNKNOWN, Check, Context
 from gputier.plan.tiers import Floor
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """`title` is what people read; `droppable` floors get their price shown."""
 
     name: str

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gputier.plan.price import HOURS_PER_MONTH
 from gputier.plan.verdict import Verdict
 from gputier.workload import Workload, hours_per_month
 
 
-@dataclass(frozen=True, slots=True)
-class ScalingPlan:
+class ScalingPlan(NamedTuple):
     """Machines at least and at most, and hours a month each of the minimum runs.
 
     `hours_basis` says where the hours come from. `saved_usd_per_month` is what the schedule

@@ -6,7 +6,7 @@ pd-balanced, or hyperdisk-balanced on families that refuse Persistent Disk.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gputier.catalog import Catalog
 from gputier.plan.machine import Machine
@@ -23,8 +23,7 @@ GP3_FREE_IOPS, GP3_FREE_MB_S = 3000, 125
 KEEPS_DATA = frozenset({"development", "vdi"})
 
 
-@dataclass(frozen=True, slots=True)
-class StoragePlan:
+class StoragePlan(NamedTuple):
     """Disks of one machine. `throughput_mb_s` and `iops` are what the data volume is set to;
     `usd_per_month` is for all machines, None when a price is unknown."""
 

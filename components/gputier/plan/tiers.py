@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import Any
+from typing import Any, NamedTuple
 
 FloorValue = float | bool | str | tuple[str, ...]
 
@@ -49,8 +49,7 @@ class Floor:
         return self.value
 
 
-@dataclass(frozen=True, slots=True)
-class Tier:
+class Tier(NamedTuple):
     """A named set of floors and leanings a workload starts from; a purpose is one too."""
 
     name: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gputier.catalog import InstanceType
 from gputier.plan.machine import Machine
@@ -11,8 +11,7 @@ from gputier.plan.price import Cost
 from gputier.plan.reasons import Reason
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(NamedTuple):
     """One catalogue row, represented by its best allowed region and composition.
 
     `region` is "" only when no allowed region sells the type. `zones` may be empty: not known.
