@@ -1,1 +1,1 @@
-"""Tests share helpers by `from tests.… import …`; a regular package, because some wheels ship one too."""
+"""Tests share helpers by `from tests.… import …`: a regular package, since some wheels ship one."""

@@ -1,4 +1,4 @@
-"""The expectation rendered from a plan is one that the validator reads, whole and without a word."""
+"""The expectation rendered from a plan is one that the validator reads whole, without a word."""
 
 from __future__ import annotations
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -119,11 +122,30 @@ def test_a_bug_is_said_in_one_line_and_the_traceback_is_for_those_who_ask(
 
 
 def test_only_the_console_script_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    def exit_with(code: int) -> None:
+        raise SystemExit(code)
+
     monkeypatch.setattr(edge.sys, "argv", ["gputier", "--version"])
     monkeypatch.setattr(edge.gc, "disable", lambda: None)
+    monkeypatch.setattr(edge.os, "_exit", exit_with)
     with pytest.raises(SystemExit) as ended:
         edge.run()
     assert ended.value.code == 0
+
+
+def test_the_process_ends_with_the_code_of_what_it_did_and_all_that_it_printed() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "gputier.cli", "pick", "--gpu-memory", "24GB", "--json"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["workloads"]
+    refused = subprocess.run(
+        [sys.executable, "-m", "gputier.cli", "plan", "./nowhere.yaml"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "nowhere.yaml" in refused.stderr
 
 
 MISTYPED = {

@@ -115,7 +115,7 @@ def ask_of(
     floors = dict(need.floors)
     for rule in {"gpu_model", "gpu_exclude"} & set(floors):
         models = tuple(m for name in floors[rule].names for m in known.match_gpus(name))
-        floors[rule] = replace(floors[rule], value=models)
+        floors[rule] = floors[rule]._replace(value=models)
     return Ask(
         known,
         replace(need, floors=floors),

@@ -1,4 +1,4 @@
-"""From a plan to what a machine is given at boot; today the expectation it proves itself against."""
+"""From a plan to what a machine is given at boot; today the expectation it is checked against."""
 
 from gputier.boot.expectation import expectation, expectation_text
 

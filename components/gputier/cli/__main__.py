@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import re
@@ -9,6 +10,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
@@ -47,10 +49,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code if isinstance(code, int) else ExitCode.OK
 
 
-def run() -> None:
+def run() -> NoReturn:
     """The console script."""
     gc.disable()  # a process of half a second holds no garbage worth a twentieth of its time
-    sys.exit(int(main()))
+    code = int(main())
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):  # what was printed is flushed already
+            stream.flush()
+    os._exit(code)  # taking every module apart again costs 40 ms and frees nothing that matters
 
 
 def _refused(problems: Sequence[Problem], code: ExitCode) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from gputier.catalog import CLOUDS, Catalog, InstanceType
 from gputier.cli import catalog_words as words
@@ -84,7 +84,7 @@ def screen(catalog: Catalog, found: Sequence[Found], filters: Filters, width: in
     if not found:
         return [*lines, "nothing matches; loosen a filter, or see `gputier catalog gpus`"]
     wanted = {place for name, place in _SHOWN_BY.items() if getattr(filters, name)}
-    columns = [replace(c, drop=0) if n in wanted else c for n, c in enumerate(_COLUMNS)]
+    columns = [c._replace(drop=0) if n in wanted else c for n, c in enumerate(_COLUMNS)]
     rows = [_cells(catalog, one) for one in found]
     lines += ["", *table(columns, rows, width)]
     if _SOURCE not in table_widths(columns, rows, width):

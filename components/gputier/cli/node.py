@@ -8,7 +8,9 @@ from gputier.cli.command import Group, Lazy
 
 COMMANDS = {
     "build": Lazy("gputier.cli.node_build:build", "Write the node validator as one file."),
-    "expect": Lazy("gputier.cli.node_expect:expect", "Print what a planned machine must turn out to be."),
+    "expect": Lazy(
+        "gputier.cli.node_expect:expect", "Print what a planned machine must turn out to be."
+    ),
 }
 
 

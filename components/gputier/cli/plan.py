@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import click
 
@@ -15,8 +15,7 @@ from gputier.cli.options import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class PlanArguments:
+class PlanArguments(NamedTuple):
     """What was typed."""
 
     target: str | None

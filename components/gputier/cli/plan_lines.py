@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from gputier.cli import plan_words as words
 from gputier.cli.floors import floor_text
@@ -49,7 +48,7 @@ def floor_of(w: WorkloadPlan, rule: str) -> str:
     gpu = w.need.workload.gpu
     own = {"gpu_model": gpu.models, "gpu_exclude": gpu.exclude}.get(rule)
     floor = w.need.floors[rule]
-    return floor_text(replace(floor, value=own) if own else floor)
+    return floor_text(floor._replace(value=own) if own else floor)
 
 
 def instead(w: WorkloadPlan, v: Verdict) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gputier.cli import plan_lines as lines_of
 from gputier.cli import plan_words as words
@@ -31,8 +31,7 @@ SIDE_BY_SIDE = 80
 MOST_FLOORS = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Screen:
+class Screen(NamedTuple):
     """How to lay out: columns, colour, and what the reader typed to get more."""
 
     width: int

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _SGR = re.compile(r"\x1b\[[0-9;]*m")
 #: The narrowest a column is squeezed to before the least needed one is dropped.
@@ -32,8 +32,7 @@ def right(text: str, width: int) -> str:
     return " " * (width - columns_of(text)) + text
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(NamedTuple):
     """`wraps`: its cells may be broken over lines. `drop`: which column goes first where the
     terminal is narrow (higher first); 0 never goes."""
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import takewhile
+from typing import NamedTuple
 
 from gputier.catalog import Catalog, InstanceType
 from gputier.errors import InvalidInput, Problem, spelling_hint
@@ -26,8 +27,7 @@ from gputier.plan.verdict import Verdict
 from gputier.workload import Declaration, Discount, Workload
 
 
-@dataclass(frozen=True)
-class _Stack:
+class _Stack(NamedTuple):
     """What all workloads of a declaration share."""
 
     catalog: Catalog
@@ -124,8 +124,7 @@ def _gpu_problems(catalog: Catalog, workload: Workload, path: str) -> Iterator[P
                 yield Problem(f"{path}.gpu.{field}", message, hint)
 
 
-@dataclass(frozen=True)
-class _Try:
+class _Try(NamedTuple):
     """One way of buying, judged: every row's verdict, and the rows that fit, best first."""
 
     ask: Ask
@@ -133,8 +132,7 @@ class _Try:
     order: tuple[Verdict, ...]
 
 
-@dataclass(frozen=True)
-class _Pick:
+class _Pick(NamedTuple):
     """The ways of buying in the order tried, and the one taken."""
 
     tried: tuple[_Try, ...]
@@ -190,7 +188,7 @@ def _with_known_gpus(need: Need, catalog: Catalog) -> Need:
         floor = floors.get(rule)
         if floor is not None:
             names = [m for name in floor.names for m in catalog.match_gpus(name)]
-            floors[rule] = replace(floor, value=tuple(dict.fromkeys(names)))
+            floors[rule] = floor._replace(value=tuple(dict.fromkeys(names)))
     return replace(need, floors=floors)
 
 

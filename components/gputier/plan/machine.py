@@ -6,7 +6,7 @@ gives the candidate its vCPUs and memory. `ssd_count` is attached local SSDs (GC
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gputier.catalog import HostMachine, InstanceType
 from gputier.sizing import Sizing
@@ -17,8 +17,7 @@ from gputier.sizing import Sizing
 N1_GBPS_PER_VCPU = 2.0
 
 
-@dataclass(frozen=True, slots=True)
-class Machine:
+class Machine(NamedTuple):
     """A candidate before it has a region and a price. Memory is GiB, `gpus` per machine."""
 
     type: InstanceType

@@ -151,7 +151,7 @@ def _compositions(ask: Ask, row: InstanceType) -> list[Machine]:
     plain = Machine(row, None, 0, nodes, sizing, floor_gib)
     ssd = _ssd_count(ask.need, plain)
     if row.vcpu_range is None:
-        return [replace(plain, ssd_count=ssd) if ssd else plain]
+        return [plain._replace(ssd_count=ssd) if ssd else plain]
     hosts = [h for h in ask.catalog.hosts() if _carries(row, h)]
     machines = [Machine(row, h, ssd, nodes, sizing, floor_gib) for h in hosts]
     # A host with no fewer vCPUs and no less memory than another that fits too only costs more.

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any, NamedTuple
@@ -15,8 +14,7 @@ from typing import Any, NamedTuple
 FloorValue = float | bool | str | tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Floor:
+class Floor(NamedTuple):
     """One thing a machine must have. `value` is in the unit of its rule (see tiers.toml).
 
     `per` scales it per candidate: `needed` (GiB of GPU memory per machine, sizing's margin not

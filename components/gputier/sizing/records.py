@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 GIB = 2.0**30
 
@@ -20,8 +21,7 @@ def billions(count: float) -> str:
     return f"{count / 1e9:,.2f}B" if count >= 1e9 else f"{count / 1e6:,.1f}M"
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """One piece of the memory a GPU holds: its name, GiB per GPU, and the arithmetic in words."""
 
     name: str

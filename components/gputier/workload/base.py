@@ -17,8 +17,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
-from typing import Any, ClassVar, NoReturn, Self, TypeVar, get_args
+from typing import Any, ClassVar, NamedTuple, NoReturn, Self, TypeVar, get_args
 
 from pydantic import (
     BaseModel,
@@ -42,8 +41,7 @@ _MOST_GUESSES = 20
 _inside: ContextVar[bool] = ContextVar("gputier_inside_validation", default=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Clash:
+class Clash(NamedTuple):
     """Something wrong between fields: where to point, what to say, which fields were read."""
 
     loc: tuple[str | int, ...]

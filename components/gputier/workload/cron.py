@@ -10,8 +10,7 @@ from __future__ import annotations
 import datetime
 import functools
 import re
-from dataclasses import dataclass
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from gputier.workload.complaints import complaint, shown
 
@@ -21,8 +20,7 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 _DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 
 
-@dataclass(frozen=True, slots=True)
-class _Field:
+class _Field(NamedTuple):
     """One of the five: what people call it, its range, and the names it takes."""
 
     one: str
@@ -48,8 +46,7 @@ _FIELDS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Cron:
+class Cron(NamedTuple):
     """A parsed expression. `weekdays` are 0 (Sunday) to 6; `times` are minutes of the day."""
 
     times: tuple[int, ...]

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from gputier.errors import Position, Problem
 from gputier.workload.scalars import Scalar
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """Where something stands: lines and columns from 0; `width` 0 when it spans lines."""
 
     line: int
@@ -19,8 +18,7 @@ class Span:
     width: int
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(NamedTuple):
     """Something wrong with the YAML itself that matters only to whoever reads this part."""
 
     span: Span

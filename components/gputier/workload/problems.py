@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from dataclasses import replace
+from typing import Any, NamedTuple, Protocol
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticCustomError
@@ -59,8 +59,7 @@ class Places(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Root:
+class Root(NamedTuple):
     """What was being validated: its path, and how sentences name its fields."""
 
     path: str = ""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from gputier import errors
 from gputier.workload import yaml12
@@ -13,8 +13,7 @@ PROJECT_FILES = ("Pulumi.yaml", "Pulumi.yml", "Pulumi.json")
 _STACK_FILE = re.compile(r"Pulumi\.(?P<stack>.+)\.(?:yaml|yml|json)")
 
 
-@dataclass(frozen=True, slots=True)
-class Project:
+class Project(NamedTuple):
     """A Pulumi project: its file, name, folder of stack files, and what it sets for every stack."""
 
     file: Path

@@ -6,11 +6,10 @@ line where they stopped; their own words decide only what kind of thing was bein
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Broken:
+class Broken(NamedTuple):
     """Where a parser stopped. `last_line`: nothing follows, the file ended too early."""
 
     problem: str
@@ -20,8 +19,7 @@ class Broken:
     last_line: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(NamedTuple):
     """The message; `at_beginning` points at the start of what was being read."""
 
     message: str

@@ -17,7 +17,7 @@ import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from gputier import errors
 from gputier.workload import scalars, syntax
@@ -40,8 +40,7 @@ _QUOTED_OR_TAB = re.compile(r'"(?:[^"\\]|\\.)*"|\t')
 _CORE = "tag:yaml.org,2002:"
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(NamedTuple):
     """One file: its root node, and positions of paths from the root."""
 
     root: Node
