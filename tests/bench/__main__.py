@@ -249,6 +249,20 @@ def main() -> None:
         for case in cases(Path(folder), rows):
             if options.only in case.what:
                 print(case.row(options.runs), flush=True)
+    if options.only in NODE:
+        print(*node_rows(), sep="\n")
+
+
+NODE = "gputier-node: the validator, best of five runs"
+
+
+def node_rows() -> Iterator[str]:
+    """What the validator costs on a recorded eight-GPU node (tests/node/measure.py)."""
+    measure = "from tests.node import measure; print(measure.as_json())"
+    yield f"\n{NODE}\n\n| what | reach | best | unit |\n|---|---|---|---|"
+    for one in json.loads(run((sys.executable, "-c", measure))):
+        value = f"{one['value']:.3f}"
+        yield f"| {one['name']} | {one['reach']} | {value} | {one['unit']} |"
 
 
 def _text(file: str) -> str:
