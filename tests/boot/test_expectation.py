@@ -44,8 +44,8 @@ def test_a_fleet_with_a_fabric_expects_its_interfaces_and_its_disks() -> None:
 
 
 def test_a_lone_machine_expects_no_fabric() -> None:
-    alone = {**CASES["four machines with EFA"], "nodes": 1}
-    assert "fabric" not in expectation(planned(**alone))
+    alone: dict[str, Any] = {**CASES["four machines with EFA"], "nodes": 1}
+    assert "fabric" not in expectation(planned("dev", **alone))
 
 
 def test_only_a_measured_memory_is_expected() -> None:
