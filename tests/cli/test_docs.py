@@ -16,6 +16,7 @@ from tests.cli.world import RICH, Run
 from gputier.catalog import Catalog
 from gputier.cli.app import root as command_line
 from gputier.cli.command import Command, Group
+from gputier.node.cli import main as node
 
 Generated = Callable[[str, str, str], None]
 
@@ -160,7 +161,20 @@ def test_what_is_printed_is_what_is_documented(
         assert not found, f"{' '.join(arguments)}: {found[:5]}"
         assert _in_schema_order(document, schemas, schemas.documents[name])
         seen.add(name)
-    assert seen == set(schemas.documents)
+    assert seen == set(schemas.documents) - {"gputier/node/1"}  # the machine's own command
+
+
+@pytest.mark.parametrize("name", ["healthy", "faulty"])
+def test_what_a_node_prints_is_what_is_documented(
+    root: Path, name: str, schemas: Schemas, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = root / "tests/golden/node" / name
+    node(["replay", str(folder), "--expect", str(folder / "expect.json"), "--json"])
+    document = json.loads(capsys.readouterr().out)
+    assert document["checks"]
+    assert document["gpus"]
+    assert not list(schemas.problems(document, schemas.documents["gputier/node/1"]))
+    assert _in_schema_order(document, schemas, schemas.documents["gputier/node/1"])
 
 
 def _in_schema_order(value: Any, schemas: Schemas, schema: Any) -> bool:
