@@ -36,7 +36,7 @@ def ctx(machine: Machine, **changes: Any) -> Context:
 
 
 def commands(machine: Machine) -> list[str]:
-    quiet = ("blkid", "lspci", "journalctl")
+    quiet = ("blkid", "dd", "lspci", "journalctl")
     return [
         " ".join(c) for c in machine.calls if c[0] not in quiet and "--query" not in " ".join(c)
     ]

@@ -26,13 +26,17 @@ from gputier.node.result import (
     Finding,
     Garbled,
     Result,
+    Wedged,
     inconclusive,
     unsupported,
 )
 
+# What is judged here, and what needs one of it, is about GPUs.
+GPU_STAGES = ("driver", "health")
 STAGES = ("hardware", "driver", "health", "fabric", "disks", "host", "software", "load", "end")
 # Every command of a quick check together; a boot has an hour at the very most.
 TOTAL_SECONDS = {"quick": 180.0, "standard": 1200.0, "burn-in": 5400.0}
+WEDGED_REMEDY = "reboot once: the driver or a GPU is stuck; the second time the machine is replaced"
 UNKNOWN_CARD = "the table of cards does not know this model"
 
 
@@ -84,10 +88,16 @@ class Context:
         return self.host.run(argv, allowed, **kept)
 
     def once(self, key: str, make: Callable[[], Any]) -> Any:
-        """The value made at the first call with this key."""
+        """The value made at the first call with this key, or the same failure again."""
         if key not in self.memory:
-            self.memory[key] = make()
-        return self.memory[key]
+            try:
+                self.memory[key] = make()
+            except Garbled as error:
+                self.memory[key] = error
+        kept = self.memory[key]
+        if isinstance(kept, Garbled):
+            raise kept
+        return kept
 
     def outcome(self, name: str) -> str | None:
         """How an earlier check came out, None when it did not run."""
@@ -119,8 +129,13 @@ def run(ctx: Context, checks: Sequence[Check], depth: str) -> Verdict:
     started = ctx.host.monotonic()
     ctx.end = started + (ctx.expect.number("limits.total_seconds") or TOTAL_SECONDS[depth])
     skipped: list[tuple[str, str]] = []
+    of_gpus: set[str] = set()
     for check in checks:
+        if check.stage in GPU_STAGES or not of_gpus.isdisjoint(check.needs):
+            of_gpus.add(check.name)
         why = not_asked(check, ctx, depth)
+        if ctx.expect.count("gpu.count") == 0 and check.name in of_gpus:
+            why = "the plan has no GPU"
         if why:
             skipped.append((check.name, why))
             continue
@@ -172,6 +187,8 @@ def _blocks(ctx: Context, name: str) -> bool:
 def _tried(check: Check, ctx: Context) -> Finding:
     try:
         return check.run(ctx)
+    except Wedged as error:
+        return Finding(REBOOT, str(error), "an answer", WEDGED_REMEDY)
     except Garbled as error:
         return inconclusive(f"unreadable: {error}")
     except Exception as error:

@@ -8,6 +8,7 @@ read a newer plan. A value of the wrong kind is an error, all of them named at o
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -35,7 +36,9 @@ class Kind(NamedTuple):
 
 
 def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ValueError
+    if not 0 <= value < math.inf:  # false for NaN too
         raise ValueError
     return float(value)
 
@@ -181,6 +184,10 @@ class Expectation:
     def texts(self, path: str) -> tuple[str, ...]:
         return tuple(self._values.get(path, ()))
 
+    def mig(self) -> bool:
+        """Whether the GPUs are to be divided: a profile or a number of instances is named."""
+        return self.has("gpu.mig.profile") or bool(self.count("gpu.mig.count"))
+
     def limits(self) -> dict[str, float]:
         return dict(self._values.get("limits.checks", {}))
 
@@ -203,7 +210,7 @@ def read(text: str) -> Expectation:
     """The expectation in a JSON text. Raises BadExpectation with every problem."""
     try:
         data = plain.mapping(json.loads(text))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadExpectation([f"not JSON: {error}"]) from None
     if data is None:
         raise BadExpectation(["the file must hold one JSON object"])

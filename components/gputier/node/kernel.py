@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 LIBRARY = "libcuda.so.1"
+NOT_BELOW = "is not below"
 PLACES = (
     "/usr/lib/x86_64-linux-gnu",
     "/usr/lib/aarch64-linux-gnu",
@@ -133,7 +134,7 @@ def load(root: str, search: Sequence[str]) -> tuple[Any, str]:
         return ctypes.CDLL(path), path
     if root == "/":
         return ctypes.CDLL(LIBRARY), LIBRARY
-    raise OSError(f"{LIBRARY} is not below {root}")
+    raise OSError(f"{LIBRARY} {NOT_BELOW} {root}")
 
 
 def run(root: str) -> dict[str, Any]:

@@ -28,6 +28,7 @@ class Sign(NamedTuple):
     cause: str
     remedy: str
     source: str
+    about_loading: bool = False
 
 
 SIGNS = (
@@ -36,6 +37,7 @@ SIGNS = (
         "Secure Boot refused the unsigned module",
         "enrol the key that signed the module, or switch Secure Boot off in the machine's settings",
         "https://github.com/NVIDIA/gpu-driver-container/issues/44",
+        about_loading=True,
     ),
     Sign(
         r"not supported by open nvidia\.ko|requires use of the NVIDIA proprietary",

@@ -82,7 +82,7 @@ def _bus(ctx: Context) -> Bus:
         devices = parse(done.out) if done.ok else ()
         if any(device.is_gpu for device in devices):
             return Bus(devices, "lspci")
-        if not done.ok:
+        if done.state != "exited":  # missing or hanging: another form would be as well
             break
     listed = sysfs(ctx.host)
     if listed:

@@ -21,6 +21,9 @@ FSTAB = "/etc/fstab"
 # Who holds a GPU while its MIG mode should change (github.com/NVIDIA/mig-parted/issues/181).
 HOLDERS = ("nvidia-dcgm", "dcgm-exporter", "nvidia-persistenced")
 
+# No such disk: what is to be done with it then fails by itself, and writes nothing.
+ABSENT = "No such file or directory"
+
 
 class Refused(Exception):
     """Going on could destroy something; the message says what is in the way."""
@@ -207,7 +210,11 @@ def _mount(ctx: Context, point: str) -> list[Step]:
 def signature(ctx: Context, device: str) -> Signature:
     """What blkid finds by looking at the disk itself. Raises Refused when it cannot look."""
     done = ctx.run("blkid", "-p", "-o", "export", device, limit=20.0)
-    if done.state == "exited" and done.rc == 2 and not done.out.strip():
+    if done.state == "exited" and done.rc == 2 and not done.text.strip():
+        # blkid ends with 2 both for a blank disk and for one that it cannot read.
+        read = ctx.run("dd", f"if={device}", "of=/dev/null", "bs=4096", "count=1", limit=20.0)
+        if not read.ok and read.state != "missing" and ABSENT not in read.text:
+            raise Refused(f"{device} cannot be read: {read.how}: {read.says()}")
         return Signature("", "", "")
     if not done.ok:
         raise Refused(f"blkid {device}: {done.how}: {done.says()}")

@@ -29,6 +29,10 @@ class Failed(Garbled):
     """A tool that is there ended badly, or not in time."""
 
 
+class Wedged(Failed):
+    """A tool did not end in time, or says that the GPU has to be reset."""
+
+
 class Finding(NamedTuple):
     """What a check function returns. `remedy` is None where the check's own table says it."""
 

@@ -13,10 +13,14 @@ from typing import Any, NamedTuple
 from gputier.node import plain
 from gputier.node.engine import Context
 from gputier.node.host import Done
-from gputier.node.result import Failed, Garbled
+from gputier.node.result import Failed, Garbled, Wedged
 
 SMI = "nvidia-smi"
 ASK_SECONDS = 20.0
+# Where the context keeps the question that nvidia-smi did not answer in time.
+HUNG = "smi hung"
+# What a cell says of a GPU that only a reset brings back.
+NEEDS_RESET = "requires reset"
 _INVALID = re.compile(r'Field "([^"]+)" is not a valid field to query')
 _GPU_LINE = re.compile(r"^\s*GPU (\d+): (.+?) \(UUID: (GPU-[0-9a-fA-F-]+|GPU-[^)]+)\)\s*$")
 _MIG_LINE = re.compile(r"^\s+MIG (\S+)\s+Device\s+(\d+): \(UUID: (MIG-[^)]+)\)\s*$")
@@ -56,6 +60,23 @@ def listed(ctx: Context) -> Done:
     return ctx.once("smi -L", lambda: ctx.run(SMI, "-L", limit=ASK_SECONDS))
 
 
+def ask(ctx: Context, *arguments: str) -> Done:
+    """nvidia-smi with these arguments. Raises Wedged when it does not end in time.
+
+    Once it hung it is not asked again: each more question would wait as long for the same answer,
+    and leave one more process that nobody can kill.
+    """
+    hung: Done | None = ctx.memory.get(HUNG)
+    if hung is None:
+        done = ctx.run(SMI, *arguments, limit=ASK_SECONDS)
+        if done.state != "timeout":
+            return done
+        hung = done
+        if done.seconds > 0:  # else the check's own time was used up before
+            ctx.memory[HUNG] = done
+    raise Wedged(f"{' '.join(hung.argv)}: {hung.how}")
+
+
 def gpus(ctx: Context) -> tuple[Gpu, ...]:
     """The GPUs that the driver sees. Raises Garbled."""
     done = listed(ctx)
@@ -87,15 +108,17 @@ def _query(ctx: Context, fields: list[str], what: str) -> list[dict[str, str]]:
     fields = [field for field in fields if field not in refused]
     while fields:
         names = ",".join(fields)
-        done = ctx.run(SMI, f"--query-{what}={names}", "--format=csv,noheader", limit=ASK_SECONDS)
+        done = ask(ctx, f"--query-{what}={names}", "--format=csv,noheader")
         unknown = _INVALID.search(done.text)
         if unknown and unknown[1] in fields:
             refused.add(unknown[1])
             fields = [field for field in fields if field != unknown[1]]
             continue
         if not done.ok:
-            kind = Failed if done.state in ("exited", "timeout") else Garbled
+            kind = Failed if done.state == "exited" else Garbled
             raise kind(f"nvidia-smi --query-{what}: {done.how}: {done.says()}")
+        if NEEDS_RESET in done.out.lower():
+            raise Wedged(f"nvidia-smi --query-{what}: {done.out.strip()[:200]}")
         return [_row(line, fields) for line in done.out.splitlines() if line.strip()]
     return []
 
@@ -144,7 +167,7 @@ def details(ctx: Context) -> list[dict[str, Any]]:
 
 
 def _details(ctx: Context) -> list[dict[str, Any]]:
-    done = ctx.run(SMI, "-q", limit=ASK_SECONDS)
+    done = ask(ctx, "-q")
     if not done.ok:
         raise Garbled(f"nvidia-smi -q: {done.how}: {done.says()}")
     found = tree(done.out)
@@ -197,7 +220,7 @@ def links(ctx: Context) -> tuple[Done, list[tuple[int, list[Link]]]]:
 
 
 def _links(ctx: Context) -> tuple[Done, list[tuple[int, list[Link]]]]:
-    done = ctx.run(SMI, "nvlink", "-s", limit=ASK_SECONDS)
+    done = ask(ctx, "nvlink", "-s")
     found: list[tuple[int, list[Link]]] = []
     for line in done.out.splitlines():
         heading = re.match(r"^\s*GPU (\d+):", line)

@@ -29,6 +29,8 @@ class Status(NamedTuple):
     outcome: str
 
 
+#: The driver is not loaded, or its library is not installed.
+SMI_NO_DRIVER = (9, 12)
 SMI_STATUS = {
     row.rc: row
     for row in (

@@ -25,12 +25,23 @@ def parse(text: str | None) -> Version | None:
     return Version(tuple(int(part) for part in found[1].split(".")), found[3] or "")
 
 
+def padded(version: Version, length: int) -> tuple[int, ...]:
+    """Its numbers, with zeros for the parts that are not named."""
+    return (version.numbers + (0,) * length)[:length]
+
+
+def release(cuda: str) -> str:
+    """`13.0.2` → 13.0: of a CUDA version, what drivers, toolkits and frameworks show."""
+    return ".".join(cuda.split(".")[:2])
+
+
 def at_least(have: str, floor: str) -> bool:
     """Whether `have` is `floor` or newer; parts that the floor leaves out are zero."""
     left, right = parse(have), parse(floor)
     if left is None or right is None:
         return False
-    return left.numbers >= right.numbers
+    length = max(len(left.numbers), len(right.numbers))
+    return padded(left, length) >= padded(right, length)
 
 
 def at_most(have: str, ceiling: str) -> bool:
@@ -52,7 +63,7 @@ def same(have: str, wanted: str) -> bool:
     if right.local and left.local != right.local:
         return False
     length = len(right.numbers)
-    return (left.numbers + (0,) * length)[:length] == right.numbers
+    return padded(left, length) == right.numbers
 
 
 def cuda_of_index(index: str | None) -> str | None:

@@ -112,6 +112,7 @@ class Watch:
     def _gpus(self) -> list[Event]:
         for key in [key for key in self.ctx.memory if key.startswith("query gpu")]:
             del self.ctx.memory[key]
+        self.ctx.memory.pop(smi.HUNG, None)
         try:
             self.rows = smi.query(self.ctx, FIELDS)
         except Garbled as error:

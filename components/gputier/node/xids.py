@@ -11,6 +11,7 @@ Where ours is stricter or milder than all of them, `why` says so.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from gputier.node.result import HEALTHY, REBOOT, REPLACE, WARNING
@@ -75,6 +76,7 @@ XIDS = (
 # fmt: on
 TABLE = {row.code: row for row in XIDS}
 
+RECOVERY_CODE = 154
 # The recovery action in the text of Xid 154, most severe first.
 RECOVERY = (
     ("node reboot required", REBOOT),
@@ -118,6 +120,12 @@ def _events(log: str, pattern: re.Pattern[str]) -> list[Event]:
     return found
 
 
+def latest(events: Sequence[Event]) -> list[Event]:
+    """Without the recovery actions that a later one of the same device replaced."""
+    last = {event.device: event for event in events if event.code == RECOVERY_CODE}
+    return [e for e in events if e.code != RECOVERY_CODE or e is last[e.device]]
+
+
 def action(event: Event, links_down: bool) -> str:
     """The outcome that one event asks for; a code that the table lacks is a warning."""
     row = TABLE.get(event.code)
@@ -126,6 +134,7 @@ def action(event: Event, links_down: bool) -> str:
     if row.action == LINKS_DOWN:
         return REPLACE if links_down else WARNING
     if row.action == FOLLOW_TEXT:
-        text = event.detail.lower()
+        # "changed from 0x1 (GPU Reset Required) to 0x0 (None)": what it is now counts.
+        text = event.detail.lower().rpartition(" to ")[2]
         return next((outcome for words, outcome in RECOVERY if words in text), REBOOT)
     return row.action

@@ -188,7 +188,7 @@ def memory_bandwidth(ctx: Context) -> Finding:
 
 def _mig(expect: Expectation) -> str | None:
     # Level 3 and above need MIG off and no other client of the GPUs.
-    return "the plan divides the GPUs (MIG)" if expect.has("gpu.mig.profile") else None
+    return "the plan divides the GPUs (MIG)" if expect.mig() else None
 
 
 REMEDIES = {

@@ -89,19 +89,27 @@ def kernel_module(ctx: Context) -> Finding:
     if any(gpu.driver == "nouveau" for gpu in gpus) or re.search(r"^nouveau\s", modules, re.M):
         words = "nouveau has the GPU (lspci -k, /proc/modules)"
         return Finding(CONFIG, words, expected, "blacklist nouveau and rebuild the initramfs")
-    for sign, line in klog.signs(klog.kernel(ctx).text or ""):
-        return Finding(CONFIG, f"{sign.cause}: {line}", expected, sign.remedy, sign.source)
     loaded = (
         bool(module_text(ctx))
         or ctx.host.exists("/sys/module/nvidia")
         or bool(re.search(r"^nvidia\s", modules, re.M))
         or any(gpu.driver == "nvidia" for gpu in gpus)
     )
+    for sign, line in klog.signs(klog.kernel(ctx).text or ""):
+        # A module that is there was not refused: the line is about another one.
+        if not (loaded and sign.about_loading):
+            return Finding(CONFIG, f"{sign.cause}: {line}", expected, sign.remedy, sign.source)
     if loaded:
         return healthy("loaded", expected)
-    if not modules and smi.listed(ctx).ok:
-        return healthy("nvidia-smi answers", expected)
+    if not modules and _reaches_driver(smi.listed(ctx)):
+        return healthy("nvidia-smi reaches the driver", expected)
     return Finding(CONFIG, _why_not_loaded(ctx), expected)
+
+
+def _reaches_driver(done: Done) -> bool:
+    """Whether nvidia-smi got as far as the driver, whatever it says of the GPUs then."""
+    apart = "couldn't communicate" in done.text.lower() or done.rc in tools.SMI_NO_DRIVER
+    return done.state == "exited" and not apart
 
 
 def _why_not_loaded(ctx: Context) -> str:
@@ -109,6 +117,8 @@ def _why_not_loaded(ctx: Context) -> str:
     if "secureboot enabled" in boot.text.lower():
         return f"module nvidia is not loaded, and {boot.says()}"
     info = ctx.run("modinfo", "nvidia", limit=5.0)
+    if info.state == "missing":
+        return "module nvidia is not loaded; without modinfo nothing more is known"
     if not info.ok:
         return f"module nvidia is not installed for this kernel: {info.says()}"
     return "module nvidia is installed but not loaded"
@@ -136,10 +146,12 @@ def flavour(ctx: Context) -> Finding:
 
 
 def branch(ctx: Context) -> Finding:
-    """A branch too old does not know the card yet; one too new has forgotten it."""
+    """A branch too old does not know the card yet; one too new has forgotten it. A branch outside
+    the plan's range explains as much."""
     card, text = card_of(ctx), version(ctx)
+    planned_one = _other_branch(ctx, text)
     if card is None:
-        return unsupported("the table of cards does not know this model")
+        return planned_one or unsupported("the table of cards does not know this model")
     expected = f"branch {card.first_branch} or newer"
     if card.last_branch:
         expected = f"branch {card.first_branch} to {card.last_branch}"
@@ -150,7 +162,19 @@ def branch(ctx: Context) -> Finding:
         return Finding(CONFIG, f"driver {text} is too old for {card.name}", expected)
     if card.last_branch and found.major > card.last_branch:
         return Finding(CONFIG, f"driver {text} no longer knows {card.name}", expected)
-    return healthy(f"driver {text}", expected)
+    return planned_one or healthy(f"driver {text}", expected)
+
+
+def _other_branch(ctx: Context, text: str | None) -> Finding | None:
+    has = versions.parse(text)
+    floor, ceiling = (versions.parse(ctx.expect.text(f"driver.{end}")) for end in ("min", "max"))
+    if has and floor and has.major < floor.major:
+        words = f"driver {text} is of an older branch than the plan's"
+        return Finding(CONFIG, words, f"branch {floor.major} or newer", source="the plan")
+    if has and ceiling and has.major > ceiling.major:
+        words = f"driver {text} is of a newer branch than the plan's"
+        return Finding(CONFIG, words, f"branch {ceiling.major} or older", source="the plan")
+    return None
 
 
 # What nvidia-smi says where its exit status says little: text → outcome, remedy.
@@ -228,9 +252,9 @@ def cuda(ctx: Context) -> Finding:
     wanted = cuda_wanted(ctx.expect) or "0"
     floor = ctx.expect.text("cuda.min")
     expected = f"CUDA {floor or wanted}"
-    banner = ctx.once("smi banner", lambda: ctx.run(smi.SMI, limit=smi.ASK_SECONDS))
+    banner = ctx.once("smi banner", lambda: smi.ask(ctx))
     found = re.search(r"CUDA (?:UMD )?Version\s*:\s*(\d+\.\d+)", banner.out)
-    if found and floor and not versions.at_least(found[1], floor):
+    if found and floor and not versions.at_least(found[1], versions.release(floor)):
         return Finding(CONFIG, f"the driver offers CUDA {found[1]}", expected + " or newer")
     text, row = version(ctx), versions.branch_for(floor or wanted)
     if row and text and not versions.at_least(text, str(row.branch)):

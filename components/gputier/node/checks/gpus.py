@@ -103,6 +103,7 @@ def memory(ctx: Context) -> Finding:
     """memory.total of every GPU: a wrong shape, a slice, or memory that is gone."""
     wanted = ctx.expect.number("gpu.memory_mib") or 0.0
     expected = f"{wanted:.0f} MiB ± {thresholds.MEMORY_ROOM:.0%}"
+    sliced = any(cards.is_slice(gpu.name) for gpu in smi.gpus(ctx))
     findings: list[Finding] = []
     for row in smi.query(ctx, IDENTITY):
         size = smi.number(row.get("memory.total"))
@@ -111,7 +112,8 @@ def memory(ctx: Context) -> Finding:
             findings.append(inconclusive(words, expected))
         elif _fits(ctx, size, wanted):
             findings.append(healthy(words, expected, short=f"{size:.0f} MiB each"))
-        elif size > wanted:
+        elif size > wanted or sliced:
+            # More, or a slice where a card is planned: another machine would be as wrong.
             findings.append(Finding(CONFIG, words, expected, WRONG))
         else:
             findings.append(Finding(REPLACE, words, expected))
@@ -169,7 +171,10 @@ def _not_persistent(ctx: Context) -> list[str] | None:
 def mig(ctx: Context) -> Finding:
     """The MIG layout of every GPU; a mode that waits for a reset is a reboot."""
     profile, wanted = ctx.expect.text("gpu.mig.profile"), ctx.expect.count("gpu.mig.count")
-    expected = "MIG off" if profile is None else f"{wanted or 'at least 1'} × {profile} per GPU"
+    sliced = ctx.expect.mig()
+    expected = "MIG off"
+    if sliced:
+        expected = f"{wanted or 'at least 1'} × {profile or 'any profile'} per GPU"
     findings: list[Finding] = []
     rows = smi.query(ctx, ("index", "mig.mode.current", "mig.mode.pending"))
     gpus = smi.gpus(ctx)
@@ -179,14 +184,14 @@ def mig(ctx: Context) -> Finding:
     for row in rows:
         now, next_ = (smi.yes(row.get(f"mig.mode.{when}")) for when in ("current", "pending"))
         words = f"GPU {row['index']}: MIG {row.get('mig.mode.current', 'unknown')}"
-        if now is None and profile is None:
+        if now is None and not sliced:
             continue
         if next_ is not None and next_ != now:
             words += f", {row['mig.mode.pending']} pending"
             findings.append(Finding(REBOOT, words, expected))
-        elif bool(now) != (profile is not None):
+        elif bool(now) != sliced:
             findings.append(Finding(CONFIG, words, expected))
-        elif profile is not None:
+        elif sliced:
             findings.append(_layout(gpus, int(row["index"]), profile, wanted, expected))
         else:
             findings.append(healthy(words, expected))
@@ -194,14 +199,14 @@ def mig(ctx: Context) -> Finding:
 
 
 def _layout(
-    gpus: tuple[smi.Gpu, ...], index: int, profile: str, wanted: int | None, expected: str
+    gpus: tuple[smi.Gpu, ...], index: int, profile: str | None, wanted: int | None, expected: str
 ) -> Finding:
     found = [name for gpu in gpus if gpu.number == index for name, _ in gpu.mig]
     words = f"GPU {index}: {len(found)} instances ({', '.join(sorted(set(found))) or 'none'})"
-    right = found.count(profile)
+    right = found.count(profile) if profile else len(found)
     if right != len(found) or right < 1 or (wanted is not None and right != wanted):
         return Finding(CONFIG, words, expected)
-    return healthy(words, expected, short=f"{right} × {profile}")
+    return healthy(words, expected, short=f"{right} × {profile or 'MIG'}")
 
 
 def _no_model(expect: Expectation) -> str | None:

@@ -18,6 +18,7 @@ from gputier.node.result import (
     WARNING,
     Finding,
     Garbled,
+    Wedged,
     healthy,
     inconclusive,
     only,
@@ -56,7 +57,7 @@ def judge(log: klog.Log, links_down: bool, judged: Collection[str] = ()) -> Find
         return inconclusive(f"no kernel log: {log.source}", EXPECTED)
     if not log.text.strip():
         return warning(f"the kernel log of this boot is empty ({log.source})", EXPECTED)
-    found = xids.find(log.text)
+    found = xids.latest(xids.find(log.text))
     events = [
         event
         for event in found
@@ -128,6 +129,8 @@ def recovery(ctx: Context) -> Finding:
 def _from_details(ctx: Context) -> list[tuple[str, str | None]]:
     try:
         trees = smi.details(ctx)
+    except Wedged:
+        raise
     except Garbled:
         return []
     return [(str(i), smi.look(tree, "GPU Recovery Action")) for i, tree in enumerate(trees)]

@@ -17,6 +17,7 @@ from gputier.node.result import (
     WARNING,
     Finding,
     Garbled,
+    Wedged,
     healthy,
     inconclusive,
     unsupported,
@@ -25,6 +26,7 @@ from gputier.node.result import (
 )
 
 SERVICE = "nvidia-fabricmanager"
+NO_LINKS: list[smi.Link] = []
 WAIT_SECONDS, STEP_SECONDS = 60.0, 5.0
 CHEAT_SHEET = "github.com/awslabs/awsome-distributed-ai efa-cheatsheet.md (links per GPU)"
 
@@ -63,6 +65,8 @@ def _states(ctx: Context) -> list[tuple[str, str]]:
     if all(smi.absent(state) for state, _ in found):
         try:
             rows = smi.query(ctx, ("index", "fabric.state", "fabric.status"))
+        except Wedged:
+            raise
         except Garbled:
             return []
         found = [(row.get("fabric.state", ""), row.get("fabric.status", "")) for row in rows]
@@ -114,10 +118,13 @@ def nvlink(ctx: Context) -> Finding:
     done, found = smi.links(ctx)
     if not done.ok or not any(links for _, links in found):
         words = f"nvidia-smi nvlink -s: {done.says()}"
-        if ctx.expect.text("gpu.mig.profile") and done.state == "exited":
+        if ctx.expect.mig() and done.state == "exited":
             return unsupported(f"not shown with MIG on: {done.says()}")
         return inconclusive(words, expected)
-    findings = [_judge_links(gpu, links, wanted, expected) for gpu, links in found]
+    named = {gpu for gpu, _ in found}
+    # A GPU that is left out has no link up.
+    every = found + [(gpu.number, NO_LINKS) for gpu in smi.gpus(ctx) if gpu.number not in named]
+    findings = [_judge_links(gpu, links, wanted, expected) for gpu, links in every]
     if card and card.link_gb_s:
         findings += [_judge_rate(gpu, links, card.link_gb_s) for gpu, links in found]
     decided = worst(findings)
@@ -147,7 +154,7 @@ def _judge_rate(gpu: int, links: list[smi.Link], rate: float) -> Finding:
 
 def nvlink_errors(ctx: Context) -> Finding:
     """Counters of each link; recovery is bad, a few CRC errors are ordinary."""
-    done = ctx.run(smi.SMI, "nvlink", "-e", limit=smi.ASK_SECONDS)
+    done = smi.ask(ctx, "nvlink", "-e")
     counted = re.findall(r"Link (\d+): (?:(\w+) )?.*?Errors?\s*:\s*(\d+)", done.out)
     if not done.ok or not counted:
         return unsupported(f"no counters: {done.says()}")
@@ -166,7 +173,7 @@ def topology(ctx: Context) -> Finding:
     """Every pair of GPUs sees the other through all its NVLinks."""
     wanted = ctx.expect.count("gpu.nvlinks") or 0
     expected = f"NV{wanted} between all GPUs"
-    done = ctx.run(smi.SMI, "topo", "-m", limit=smi.ASK_SECONDS)
+    done = smi.ask(ctx, "topo", "-m")
     rows = smi.matrix(done.out) if done.ok else {}
     gpus = [name for name in rows if name.startswith("GPU")]
     if not gpus:
@@ -188,7 +195,7 @@ def _no_links(expect: Expectation) -> str | None:
 
 def _no_switch(expect: Expectation) -> str | None:
     # Without NVSwitch (V100) pairs have different numbers of links.
-    whole = not expect.has("gpu.mig.profile")
+    whole = not expect.mig()
     if whole and expect.count("gpu.nvlinks") in (12, 18) and (expect.count("gpu.count") or 0) > 1:
         return None
     return "the plan names no NVSwitch machine"

@@ -291,7 +291,7 @@ def _write_bw(ctx: Context, name: str) -> Done:
 
 def _mig(expect: Expectation) -> str | None:
     # Neither NCCL nor peer copies work on instances, and floors are for whole cards.
-    return "the plan divides the GPUs (MIG)" if expect.has("gpu.mig.profile") else None
+    return "the plan divides the GPUs (MIG)" if expect.mig() else None
 
 
 def _one_gpu(expect: Expectation) -> str | None:

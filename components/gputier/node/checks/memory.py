@@ -18,6 +18,7 @@ from gputier.node.result import (
     WARNING,
     Finding,
     Garbled,
+    Wedged,
     healthy,
     inconclusive,
     unsupported,
@@ -64,6 +65,8 @@ def trees(ctx: Context) -> list[dict[str, Any]]:
     """`nvidia-smi -q`, or nothing where it cannot be read: the fields then stand alone."""
     try:
         return smi.details(ctx)
+    except Wedged:
+        raise
     except Garbled:
         return []
 
@@ -165,6 +168,8 @@ def row_remap(ctx: Context) -> Finding:
     expected = "nothing pending, no failure"
     try:
         rows = smi.query(ctx, REMAP, "remapped-rows")
+    except Wedged:
+        raise
     except Garbled as error:
         rows = []
         if not trees(ctx):
