@@ -14,9 +14,12 @@ import gputier
 from gputier import catalog, sizing
 from gputier.catalog import Catalog, Gpu
 from gputier.errors import InvalidInput
+from gputier.node.verbs.common import Run
 from gputier.plan import Verdict, WorkloadPlan, purposes, tiers
 from gputier.plan.rank import bound_by
 from gputier.plan.tiers import Floor
+from tests.node.conftest import judged
+from tests.node.machines import Machine
 
 SEVEN_B = {"parameters": "7B", "precision": "fp16", "context_tokens": 4096}
 SSD_KINDS = {"gp3", "pd-balanced", "hyperdisk-balanced"}
@@ -232,6 +235,31 @@ def test_20_an_elastic_fleet_is_planned_between_its_bounds() -> None:
     idle = plan(tier="mid", purpose="inference", model=SEVEN_B, scale={"min": 0, "max": 6}).chosen
     assert idle
     assert idle.usd_per_month == 0
+
+
+def test_21_nvcc_of_another_major_version_than_the_frameworks_is_found() -> None:
+    machine = Machine("p5.48xlarge")
+    assert outcome(judged(machine), "nvcc") == "healthy"
+    machine.nvcc = "12.4"
+    assert outcome(judged(machine), "nvcc") == "config"
+
+
+def test_22_a_pytorch_build_that_does_not_match_is_found() -> None:
+    machine = Machine("p5.48xlarge")
+    machine.torch.update(version="2.9.0+cu126", cuda="12.6")
+    assert outcome(judged(machine), "framework") == "config"
+
+
+def test_23_torch_has_to_see_the_gpus() -> None:
+    machine = Machine("p5.48xlarge")
+    assert outcome(judged(machine), "framework") == "healthy"
+    machine.torch.update(available=False, devices=[])
+    assert outcome(judged(machine), "framework") == "config"
+
+
+def outcome(run: Run, name: str) -> str:
+    (found,) = (one for one in run.report["checks"] if one["name"] == name)
+    return str(found["outcome"])
 
 
 def test_26_the_rule_of_thumb_is_far_off_for_full_training_and_for_4_bits() -> None:

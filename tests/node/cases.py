@@ -333,7 +333,7 @@ CASES = (
     Case("driver", "module and library differ", H100, says("nvidia-smi", 18, "Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 580.105\n"), REBOOT, REBOOT),
     Case("driver", "nvidia-smi never answers", H100, hangs("nvidia-smi"), REBOOT, REBOOT),
     Case("driver", "nvidia-smi is not there", H100, without("nvidia-smi"), CONFIG, CONFIG),
-    Case("driver", "an unknown status", H100, says("nvidia-smi", 77, "what is this\n"), REBOOT, REBOOT, evidence="unknown status 77"),
+    Case("driver", "an unknown status", H100, says("nvidia-smi", 77, "NVIDIA-SMI has failed in an unknown way\n"), REBOOT, REBOOT, evidence="unknown status 77"),
     Case("driver", "no permission", H100, says("nvidia-smi", 4, "Insufficient Permissions\n"), INCONCLUSIVE, INCONCLUSIVE),
     Case("driver", "another language", H100, says("nvidia-smi -L", 0, "Grafikkarte 0: NVIDIA H100\n"), INCONCLUSIVE, INCONCLUSIVE, evidence="Grafikkarte"),
     Case("driver-match", "a half-done upgrade", H100, file("/proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release\n"), REBOOT, REBOOT),

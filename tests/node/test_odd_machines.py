@@ -16,7 +16,7 @@ from tests.node.machines import Machine
 from gputier.node import expect, pci, preparing, versions, xids
 from gputier.node.engine import Context
 from gputier.node.expect import BadExpectation
-from gputier.node.result import CONFIG, HEALTHY, REBOOT, REPLACE, WARNING
+from gputier.node.result import CONFIG, HEALTHY, INCONCLUSIVE, REBOOT, REPLACE, WARNING
 from gputier.node.verbs.common import Run
 
 Judge = Callable[..., Run]
@@ -133,6 +133,22 @@ def test_a_branch_below_the_plan_explains_the_missing_gpus(run: Judge) -> None:
     assert check(report, "driver")["because"] == ["driver-branch"]
 
 
+@pytest.mark.parametrize(
+    ("said", "outcome"),
+    [
+        ("Fehler: Treiber antwortet nicht", INCONCLUSIVE),
+        ("Unknown Error", REBOOT),
+        ("", REBOOT),
+    ],
+)
+def test_an_unknown_status_is_judged_only_in_words_that_are_understood(
+    run: Judge, said: str, outcome: str
+) -> None:
+    found = check(seen(run, says("nvidia-smi -L", 1, said)), "driver")
+    assert found["outcome"] == outcome
+    assert said in found["evidence"]
+
+
 def test_mig_may_be_asked_for_by_the_number_alone(run: Judge) -> None:
     kind = "a2-highgpu-1g"
     gpu = {**Machine(kind).expectation()["gpu"], "mig": {"count": 7}}
@@ -146,7 +162,13 @@ def test_a_plan_without_gpus_is_not_asked_about_them(run: Judge) -> None:
         machine.gpus.clear()
         machine.absent.update({"nvidia-smi", "dcgmi"})
 
-    keep = {"fabric": {}, "framework": {}, "cuda": {}, "driver": {}, "pcie": {}}
+    keep: dict[str, dict[str, str]] = {
+        "fabric": {},
+        "framework": {},
+        "cuda": {},
+        "driver": {},
+        "pcie": {},
+    }
     report = seen(run, change, "g6.12xlarge", gpu={"count": 0}, **keep)
     assert report["outcome"] == HEALTHY, [c for c in report["checks"] if c["outcome"] != HEALTHY]
     skipped = {one["name"]: one["why"] for one in report["not_applicable"]}
@@ -177,7 +199,7 @@ def test_a_cell_that_asks_for_a_reset_is_a_reboot(run: Judge) -> None:
 
 
 def test_a_folder_without_libcuda_is_not_taken_for_a_broken_machine(run: Judge) -> None:
-    none = {"library": None, "error": "libcuda.so.1 is not below /tmp/x", "devices": []}
+    none: dict[str, object] = {"library": None, "error": "libcuda.so.1 is not below /x"}
     change = says("@self kernel", 0, json.dumps(none))
     report = seen(run, change, "g6.12xlarge", framework={})
     assert (report["outcome"], check(report, "cuda-kernel")["outcome"]) == (HEALTHY, WARNING)

@@ -211,10 +211,16 @@ def driver(ctx: Context) -> Finding:
     return healthy(f"{count} GPUs answer", expected, short=f"driver {version(ctx) or ''}".strip())
 
 
+# Without any of them it is another language, or not nvidia-smi that speaks.
+OWN_WORDS = re.compile(r"nvidia|nvml|\bgpu|\berror\b|\bfailed\b|\bunable\b", re.IGNORECASE)
+
+
 def _by_status(done: Done, expected: str) -> Finding:
     row = tools.SMI_STATUS.get(done.rc if done.rc is not None else -1)
     if row is None:
         words = f"nvidia-smi ended with the unknown status {done.rc}: {done.says()}"
+        if done.text.strip() and not OWN_WORDS.search(done.text):
+            return inconclusive(words, expected)
         return Finding(REBOOT, words, expected)
     words = f"nvidia-smi ended with {row.rc} ({row.meaning}): {done.says()}"
     return Finding(row.outcome, words, expected)
