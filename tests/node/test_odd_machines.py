@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from tests.node.cases import both, cell, driver, hangs, log, says
-from tests.node.machines import Machine
+from tests.node.machines import KINDS, Machine
 
 from gputier.node import expect, pci, preparing, versions, xids
 from gputier.node.engine import Context
@@ -237,3 +237,17 @@ def test_a_disk_that_cannot_be_read_at_all_is_not_blank() -> None:
 def test_hanging_is_no_reason_to_skip_the_rest(run: Judge) -> None:
     report = seen(run, hangs("nvidia-smi -q"))
     assert check(report, "scratch-disks")["outcome"] == HEALTHY
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_model_alone_tells_the_memory(run: Judge, kind: str) -> None:
+    """A plan without a measured figure; a slice says nothing."""
+    gpu = {**Machine(kind).expectation()["gpu"], "memory_mib": None}
+    found = check(seen(run, lambda _: None, kind, gpu=gpu), "gpu-memory")
+    assert found["outcome"] == ("unsupported" if Machine(kind).kind.sliced else HEALTHY)
+
+
+def test_memory_that_is_gone_is_found_by_the_model_alone(run: Judge) -> None:
+    gpu = {**Machine(H100).expectation()["gpu"], "memory_mib": None}
+    report = seen(run, cell(3, "memory.total", "40000 MiB"), gpu=gpu)
+    assert check(report, "gpu-memory")["outcome"] == REPLACE

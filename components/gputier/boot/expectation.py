@@ -8,20 +8,26 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+from gputier.catalog import Catalog, Gpu, InstanceType
 from gputier.plan import Chosen, WorkloadPlan
 from gputier.plan.need import PRODUCTION
 
 #: Where scratch disks are mounted.
 SCRATCH = "/scratch"
+#: GB/s of one NVLink, both directions together: generations 3 and 4 (Ampere, Hopper) and 5
+#: (https://www.nvidia.com/en-us/data-center/nvlink/, 2026-11).
+LINK_GB_S = {"Ampere": 50, "Hopper": 50, "Blackwell": 100, "Blackwell Ultra": 100}
 
 
-def expectation(plan: WorkloadPlan) -> Mapping[str, object]:
+def expectation(plan: WorkloadPlan, catalog: Catalog) -> Mapping[str, object]:
     """What one machine of this plan must be. Raises `ValueError` when nothing was chosen."""
     chosen = plan.chosen
     if chosen is None:
         raise ValueError(f"no machine was chosen for {plan.name}")
+    gpu = catalog.gpus[chosen.verdict.type.gpu_model]
     found: dict[str, object] = {
-        "gpu": _gpu(plan, chosen),
+        "gpu": _gpu(plan, gpu, chosen),
+        **_versions(gpu),
         "host": _host(chosen),
         "machine": _machine(chosen),
         "gate": "enforce" if plan.need.environment in PRODUCTION else "report",
@@ -37,12 +43,12 @@ def expectation(plan: WorkloadPlan) -> Mapping[str, object]:
     return found
 
 
-def expectation_text(plan: WorkloadPlan) -> str:
+def expectation_text(plan: WorkloadPlan, catalog: Catalog) -> str:
     """The expectation as the file a machine reads: byte-identical for the same plan."""
-    return json.dumps(expectation(plan), indent=2, sort_keys=True) + "\n"
+    return json.dumps(expectation(plan, catalog), indent=2, sort_keys=True) + "\n"
 
 
-def _gpu(plan: WorkloadPlan, chosen: Chosen) -> dict[str, object]:
+def _gpu(plan: WorkloadPlan, gpu: Gpu, chosen: Chosen) -> dict[str, object]:
     row = chosen.verdict.type
     found: dict[str, object] = {"model": row.gpu_model, "count": row.gpu_devices}
     seen = row.gpu_memory_visible_mib
@@ -52,6 +58,31 @@ def _gpu(plan: WorkloadPlan, chosen: Chosen) -> dict[str, object]:
     asked = plan.need.workload.gpu.mig
     if isinstance(asked, str):
         found["mig"] = {"profile": asked}
+    elif links := nvlinks(gpu, row):
+        found["nvlinks"] = links
+    return found
+
+
+def nvlinks(gpu: Gpu, row: InstanceType) -> int | None:
+    """NVLinks that each GPU of this type has up; None where that is not known.
+
+    Only behind NVSwitch, where every link of every GPU is up: before Ampere the number depends on
+    how the machine is wired.
+    """
+    rate = LINK_GB_S.get(gpu.architecture)
+    total = row.nvlink_gb_s_per_gpu
+    if not row.nvlink or row.gpu_devices < 2 or rate is None or not total or total % rate:
+        return None
+    return int(total // rate)
+
+
+def _versions(gpu: Gpu) -> dict[str, object]:
+    """What this card asks of the driver and of CUDA, whatever runs on it."""
+    found: dict[str, object] = {}
+    if gpu.driver_branch_last:
+        found["driver"] = {"max": gpu.driver_branch_last.removeprefix("R")}
+    if gpu.cuda_toolkit_min:
+        found["cuda"] = {"min": gpu.cuda_toolkit_min}
     return found
 
 

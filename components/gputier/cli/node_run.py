@@ -37,5 +37,5 @@ def expected(target: str, name: str, catalog_directory: str | None) -> int:
     if plans[name].chosen is None:
         hint = f"`gputier plan {target}` names the least that would have to go"
         raise CannotPlace(Problem(name, f"no machine fits workload `{name}`", hint))
-    console.out(expectation_text(plans[name]))
+    console.out(expectation_text(plans[name], catalog))
     return ExitCode.OK

@@ -101,7 +101,9 @@ def _ids(expect: Expectation) -> set[str]:
 
 def memory(ctx: Context) -> Finding:
     """memory.total of every GPU: a wrong shape, a slice, or memory that is gone."""
-    wanted = ctx.expect.number("gpu.memory_mib") or 0.0
+    wanted = ctx.expect.number("gpu.memory_mib")
+    if wanted is None:
+        return _memory_of_card(ctx)
     expected = f"{wanted:.0f} MiB ± {thresholds.MEMORY_ROOM:.0%}"
     sliced = any(cards.is_slice(gpu.name) for gpu in smi.gpus(ctx))
     findings: list[Finding] = []
@@ -117,6 +119,26 @@ def memory(ctx: Context) -> Finding:
             findings.append(Finding(CONFIG, words, expected, WRONG))
         else:
             findings.append(Finding(REPLACE, words, expected))
+    return worst(findings) if findings else inconclusive("nvidia-smi lists no GPU", expected)
+
+
+def _memory_of_card(ctx: Context) -> Finding:
+    """The plan names no figure: what its model is known to show."""
+    known = ctx.card.memory_mib if ctx.card else ()
+    if not known or any(cards.is_slice(gpu.name) for gpu in smi.gpus(ctx)):
+        return unsupported("the plan names no memory, and the table of cards none for it")
+    expected = " or ".join(f"{figure} MiB" for figure in known) + f" ± {thresholds.MEMORY_ROOM:.0%}"
+    findings: list[Finding] = []
+    for row in smi.query(ctx, IDENTITY):
+        size = smi.number(row.get("memory.total"))
+        words = f"GPU {row['index']}: {row.get('memory.total', 'no figure')}"
+        if size is None:
+            findings.append(inconclusive(words, expected))
+        elif any(abs(size - figure) <= figure * thresholds.MEMORY_ROOM for figure in known):
+            findings.append(healthy(words, expected, short=f"{size:.0f} MiB each"))
+        else:
+            outcome = CONFIG if size > max(known) else REPLACE
+            findings.append(Finding(outcome, words, expected, WRONG if outcome == CONFIG else None))
     return worst(findings) if findings else inconclusive("nvidia-smi lists no GPU", expected)
 
 
@@ -215,7 +237,8 @@ def _no_model(expect: Expectation) -> str | None:
 
 
 def _no_memory(expect: Expectation) -> str | None:
-    return None if expect.has("gpu.memory_mib") else "the plan names no GPU memory"
+    asked = expect.has("gpu.memory_mib") or expect.has("gpu.model")
+    return None if asked else "the plan names neither GPU memory nor model"
 
 
 LOST = {
