@@ -189,6 +189,17 @@ def test_a_machine_without_any_price_is_shown_in_the_clouds_home_region() -> Non
     assert of(plan, "gcp", "a4x-highgpu-4g").region == "us-central1"
 
 
+def test_a_row_without_a_saving_anywhere_is_shown_where_it_is_cheapest() -> None:
+    prices = {"us-east-1": 1.0, "us-east-2": 0.9, "us-west-2": 1.1}
+    catalog = Doctored(
+        only=[("aws", "g6.xlarge")],
+        prices={("aws", "g6.xlarge", use): prices for use in ("on_demand", "spot")},
+    )
+    where = {"aws": list(prices)}
+    (found,) = select(ask_of({"capacity": "spot", "regions": where}, catalog=catalog))
+    assert (found.region, rules_of(found)) == ("us-east-2", ["spot_saving"])
+
+
 # ---- price ceiling and age -----------------------------------------------------------------
 
 

@@ -219,7 +219,10 @@ def availability_reason(
     has = f"sold in {count} region{'s' if count != 1 else ''}: {shown}"
     if zones:
         listed = catalog.zones(type_.cloud, type_.name)
-        near = [z for region in allowed for z in listed.get(region, ())]
+        meant = [r for r in allowed if r in {region_of_zone(type_.cloud, z) for z in zones}]
+        # The zone's own region first: who asks for use1-az4 is not helped by one in Tokyo.
+        near = [z for region in meant for z in listed.get(region, ())]
+        near = near or [z for region in allowed for z in listed.get(region, ())]
         if near:
             has = f"sold in {', '.join(near[:6])}{', …' if len(near) > 6 else ''}"
         field = "capacity.zone" if zone else "zones"
