@@ -225,6 +225,17 @@ def test_a_disk_that_blkid_cannot_read_is_not_blank(said: str) -> None:
         preparing.signature(context, "/dev/nvme1n1")
 
 
+def test_a_disk_of_an_unknown_model_is_never_formatted() -> None:
+    """Blank or not: it may be a volume that somebody has just attached."""
+    machine = Machine("g4dn.xlarge")
+    for path in [p for p in machine.files if p.endswith("/nvme1n1/device/model")]:
+        machine.files[path] = "Somebody's Block Storage"
+    machine.files["/proc/self/mountinfo"] = "1 0 259:1 / / rw - ext4 /dev/nvme0n1p1 rw\n"
+    context = Context(machine, expect.read(json.dumps(machine.expectation())))
+    with pytest.raises(preparing.Refused, match=r"by model: nvme1n1 \(Somebody's Block Storage\)"):
+        preparing.scratch(context)
+
+
 def test_a_disk_that_cannot_be_read_at_all_is_not_blank() -> None:
     machine = Machine("g4dn.xlarge")
     machine.says("blkid -p", 2)

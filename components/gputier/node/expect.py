@@ -120,7 +120,10 @@ LIMITS = Kind("a map of check name to seconds", _seconds)
 FIELDS: dict[str, tuple[Kind, str]] = {
     "gpu.model": (TEXT, "catalogue name (`H100-80GB`) or what nvidia-smi prints"),
     "gpu.count": (COUNT, "GPUs (devices, not fractions) in this machine"),
-    "gpu.memory_mib": (NUMBER, "memory of one GPU as nvidia-smi shows it, MiB"),
+    "gpu.memory_mib": (
+        NUMBER,
+        "memory of one GPU as nvidia-smi shows it, MiB; without it, what the model shows",
+    ),
     "gpu.pci_ids": (TEXTS, "PCI device ids that count as right: `10de:2330` or `2330`"),
     "gpu.nvlinks": (COUNT, "NVLinks per GPU that have to be up"),
     "gpu.mig.profile": (TEXT, "MIG profile of every instance: `1g.10gb`"),

@@ -122,6 +122,10 @@ def scratch(ctx: Context) -> list[Step]:
         raise Refused(f"{len(found)} local disks instead of {wanted}: {', '.join(names) or 'none'}")
     if not found:
         raise Refused("no local disk to be seen")
+    strange = [disk for disk in found if not disks.is_local(disk.model)]
+    if strange:
+        shown = ", ".join(f"{disk.name} ({disk.model or 'none'})" for disk in strange)
+        raise Refused(f"not known to be the machine's own, by model: {shown}")
     mounts = disks.mounts(ctx.host)
     here = disks.at(mounts, point)
     if here and disks.members(ctx.host, here) & set(names):
