@@ -347,3 +347,26 @@ def test_only_training_without_a_declared_number_takes_as_many_machines_as_it_ne
     fields: dict[str, Any], spreads: bool
 ) -> None:
     assert need(**fields).spreads == spreads
+
+
+TRAINED = {"name": "llama-3.1-8b", "context_tokens": 2048}
+
+
+@pytest.mark.parametrize(
+    ("model", "floor"),
+    [
+        ({**TRAINED}, None),
+        ({**TRAINED, "training": {"method": "full"}}, ("bf16", "default")),
+        ({**TRAINED, "training": {"method": "lora"}}, ("bf16", "default")),
+        ({**TRAINED, "training": {"method": "qlora"}}, None),
+        ({**TRAINED, "precision": "fp16", "training": {"method": "full"}}, ("fp16", "workload")),
+        ({"name": "deepseek-v3", "context_tokens": 2048}, ("fp8", "model")),
+        ({"measured_gib": 20}, None),
+    ],
+    ids=str,
+)
+def test_a_silent_precision_asks_only_for_what_cannot_run_in_another(
+    model: dict[str, Any], floor: tuple[str, str] | None
+) -> None:
+    found = need(model=model).floors.get("precision")
+    assert (found and (found.value, found.origin)) == floor

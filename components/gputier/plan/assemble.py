@@ -110,7 +110,7 @@ def _discount_problems(discounts: Iterable[Discount], catalog: Catalog) -> Itera
                     otherwise=f"families of {discount.cloud}: {', '.join(sorted(known)[:12])}",
                 )
                 message = f"`{family}` is not a machine family of {discount.cloud} in the catalogue"
-                yield Problem(f"discounts.{index}.families", message, hint)
+                yield Problem(f"discounts[{index}].families", message, hint)
 
 
 def _gpu_problems(catalog: Catalog, workload: Workload, path: str) -> Iterator[Problem]:

@@ -94,13 +94,15 @@ def market_problems(catalog: Catalog, workload: Workload, path: str) -> Iterable
         if not any(region_of_zone(cloud, zone) for cloud in clouds):
             hint = "names (us-east-1a, us-central1-a) and AWS zone ids (use1-az4) are understood"
             yield Problem(f"{path}.zones", f"`{zone}` is not a zone of {', '.join(clouds)}", hint)
-    for choice in workload.capacity:
+    for place, choice in enumerate(workload.capacity):
+        # Positions know an entry of a list by its place, and a map by itself.
+        where = f"capacity[{place}]" if len(workload.capacity) > 1 else "capacity"
         name = choice.instance_type
         if name and not catalog.find_type(name, clouds):
             names = [t.name for t in catalog.rows(clouds)]
             hint = spelling_hint(name, names, otherwise="see `gputier catalog`")
             message = f"`{name}` is not an instance type of {', '.join(clouds)} in the catalogue"
-            yield Problem(f"{path}.capacity.instance_type", message, hint)
+            yield Problem(f"{path}.{where}.instance_type", message, hint)
 
 
 class Places(NamedTuple):
