@@ -106,6 +106,19 @@ def test_watch_finds_a_saving_and_changes_nothing(run: Run, project: Path, small
     assert LOCK.read_bytes() == before
 
 
+def test_watch_takes_the_price_of_the_locked_machine_from_the_same_catalogue(
+    run: Run, project: Path, small: Catalog
+) -> None:
+    """The locked machine is the cheapest already; that its own price fell is no better pick."""
+    overlay = ("--catalog", cheaper(project))
+    assert run("lock", "prod", *overlay).code == 0
+    (project / "cheaper" / "prices.csv").write_text(
+        (project / "cheaper" / "prices.csv").read_text(encoding="utf-8").replace(",0.2,", ",0.1,"),
+        encoding="utf-8",
+    )
+    assert run("lock", "prod", "--watch", "10", *overlay).code == 0
+
+
 def test_what_fits_nowhere_is_not_locked_and_nothing_is_written(
     run: Run, project: Path, small: Catalog
 ) -> None:

@@ -156,8 +156,9 @@ def _checked(
         problems = check_lock(found, declaration)
     cheaper: Sequence[Cheaper] = ()
     if watch is not None and found is not None:
-        plan = plan_declaration(declaration, load_catalog(directory))
-        cheaper = cheaper_than(found, plan, declaration, watch)
+        catalog = load_catalog(directory)
+        plan = plan_declaration(declaration, catalog)
+        cheaper = cheaper_than(found, plan, declaration, watch, catalog)
     if as_json:
         document = _checked_document(declaration, path, problems, (watch, cheaper))
         console.out(json_text(document))
