@@ -166,6 +166,16 @@ def details(ctx: Context) -> list[dict[str, Any]]:
     return ctx.once("smi -q", lambda: _details(ctx))
 
 
+def trees(ctx: Context) -> list[dict[str, Any]]:
+    """`details`, or nothing where it cannot be read: the fields then stand alone."""
+    try:
+        return details(ctx)
+    except Wedged:
+        raise
+    except Garbled:
+        return []
+
+
 def _details(ctx: Context) -> list[dict[str, Any]]:
     done = ask(ctx, "-q")
     if not done.ok:

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 from gputier.node import plain, thresholds, tools
 from gputier.node.checks.driver import card_of
+from gputier.node.checks.load import divided
 from gputier.node.checks.tool import missing
 from gputier.node.engine import Check, Context
-from gputier.node.expect import Expectation
 from gputier.node.host import Done
 from gputier.node.result import (
     CONFIG,
@@ -186,11 +186,6 @@ def memory_bandwidth(ctx: Context) -> Finding:
     return healthy(f"{min(found):.0f} GB/s at least", expected)
 
 
-def _mig(expect: Expectation) -> str | None:
-    # Level 3 and above need MIG off and no other client of the GPUs.
-    return "the plan divides the GPUs (MIG)" if expect.mig() else None
-
-
 REMEDIES = {
     REPLACE: "DCGM isolates a GPU: give the machine back",
     REBOOT: "reboot once; the second time the machine is replaced",
@@ -207,7 +202,7 @@ CHECKS_LOAD = (
     Check("dcgm-2", "DCGM level 2", diag(2), "load", REMEDIES, tools.DCGM_SOURCE, seconds=700.0,
           needs=("gpu-count", "cuda-kernel"), depth="standard"),
     Check("dcgm-3", "DCGM level 3", diag(3), "load", REMEDIES, tools.DCGM_SOURCE, seconds=2400.0,
-          needs=("gpu-count", "cuda-kernel"), depth="burn-in", applies=_mig),
+          needs=("gpu-count", "cuda-kernel"), depth="burn-in", applies=divided),
     Check("memory-bandwidth", "HBM bandwidth", memory_bandwidth, "load", only(REMEDIES, REPLACE),
           thresholds.DCGM_SKUS, needs=("dcgm-3",), depth="burn-in"),
 )  # fmt: skip

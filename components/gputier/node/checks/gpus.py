@@ -100,21 +100,27 @@ def _ids(expect: Expectation) -> set[str]:
 
 
 def memory(ctx: Context) -> Finding:
-    """memory.total of every GPU: a wrong shape, a slice, or memory that is gone."""
-    wanted = ctx.expect.number("gpu.memory_mib")
-    if wanted is None:
-        return _memory_of_card(ctx)
-    expected = f"{wanted:.0f} MiB ± {thresholds.MEMORY_ROOM:.0%}"
+    """memory.total of every GPU: a wrong shape, a slice, or memory that is gone.
+
+    Without a figure in the plan, what its model is known to show; of a slice nothing is known.
+    """
+    planned = ctx.expect.number("gpu.memory_mib")
     sliced = any(cards.is_slice(gpu.name) for gpu in smi.gpus(ctx))
+    known = ctx.card.memory_mib if ctx.card else ()
+    if planned is None and (sliced or not known):
+        return unsupported("the plan names no memory, and the table of cards none for it")
+    wanted = known if planned is None else (planned,)
+    expected = " or ".join(f"{figure:.0f} MiB" for figure in wanted)
+    expected += f" ± {thresholds.MEMORY_ROOM:.0%}"
     findings: list[Finding] = []
     for row in smi.query(ctx, IDENTITY):
         size = smi.number(row.get("memory.total"))
         words = f"GPU {row['index']}: {row.get('memory.total', 'no figure')}"
         if size is None:
             findings.append(inconclusive(words, expected))
-        elif _fits(ctx, size, wanted):
+        elif any(_fits(ctx, size, figure, sliced) for figure in wanted):
             findings.append(healthy(words, expected, short=f"{size:.0f} MiB each"))
-        elif size > wanted or sliced:
+        elif size > max(wanted) or sliced:
             # More, or a slice where a card is planned: another machine would be as wrong.
             findings.append(Finding(CONFIG, words, expected, WRONG))
         else:
@@ -122,28 +128,7 @@ def memory(ctx: Context) -> Finding:
     return worst(findings) if findings else inconclusive("nvidia-smi lists no GPU", expected)
 
 
-def _memory_of_card(ctx: Context) -> Finding:
-    """The plan names no figure: what its model is known to show."""
-    known = ctx.card.memory_mib if ctx.card else ()
-    if not known or any(cards.is_slice(gpu.name) for gpu in smi.gpus(ctx)):
-        return unsupported("the plan names no memory, and the table of cards none for it")
-    expected = " or ".join(f"{figure} MiB" for figure in known) + f" ± {thresholds.MEMORY_ROOM:.0%}"
-    findings: list[Finding] = []
-    for row in smi.query(ctx, IDENTITY):
-        size = smi.number(row.get("memory.total"))
-        words = f"GPU {row['index']}: {row.get('memory.total', 'no figure')}"
-        if size is None:
-            findings.append(inconclusive(words, expected))
-        elif any(abs(size - figure) <= figure * thresholds.MEMORY_ROOM for figure in known):
-            findings.append(healthy(words, expected, short=f"{size:.0f} MiB each"))
-        else:
-            outcome = CONFIG if size > max(known) else REPLACE
-            findings.append(Finding(outcome, words, expected, WRONG if outcome == CONFIG else None))
-    return worst(findings) if findings else inconclusive("nvidia-smi lists no GPU", expected)
-
-
-def _fits(ctx: Context, size: float, wanted: float) -> bool:
-    sliced = any(cards.is_slice(gpu.name) for gpu in smi.gpus(ctx))
+def _fits(ctx: Context, size: float, wanted: float, sliced: bool) -> bool:
     room = thresholds.SLICE_ROOM if sliced else thresholds.MEMORY_ROOM
     if abs(size - wanted) <= wanted * room:
         return True

@@ -17,8 +17,6 @@ from gputier.node.result import (
     USABLE,
     WARNING,
     Finding,
-    Garbled,
-    Wedged,
     healthy,
     inconclusive,
     only,
@@ -113,7 +111,9 @@ def recovery(ctx: Context) -> Finding:
     rows = smi.query(ctx, ("index", "gpu_recovery_action"))
     said = [(row["index"], row.get("gpu_recovery_action")) for row in rows]
     if all(smi.absent(text) for _, text in said):
-        said = _from_details(ctx)
+        said = [
+            (str(i), smi.look(tree, "GPU Recovery Action")) for i, tree in enumerate(smi.trees(ctx))
+        ]
     known = [(index, text) for index, text in said if text and not smi.absent(text)]
     if not known:
         return unsupported("this driver does not name a recovery action")
@@ -124,16 +124,6 @@ def recovery(ctx: Context) -> Finding:
         for index, text in known
     ]
     return worst(findings)
-
-
-def _from_details(ctx: Context) -> list[tuple[str, str | None]]:
-    try:
-        trees = smi.details(ctx)
-    except Wedged:
-        raise
-    except Garbled:
-        return []
-    return [(str(i), smi.look(tree, "GPU Recovery Action")) for i, tree in enumerate(trees)]
 
 
 CHECKS_FIRST = (

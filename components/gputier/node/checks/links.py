@@ -6,7 +6,6 @@ import re
 
 from gputier.node import pci, smi, thresholds, versions
 from gputier.node.checks.driver import CAUSES, card_of, version
-from gputier.node.checks.memory import trees
 from gputier.node.engine import Check, Context
 from gputier.node.expect import Expectation
 from gputier.node.result import (
@@ -60,7 +59,7 @@ def _states(ctx: Context) -> list[tuple[str, str]]:
     """Fabric state and status per GPU; empty where the driver has none (before Hopper)."""
     found = [
         (smi.look(tree, "Fabric", "State") or "", smi.look(tree, "Fabric", "Status") or "")
-        for tree in trees(ctx)
+        for tree in smi.trees(ctx)
     ]
     if all(smi.absent(state) for state, _ in found):
         try:
@@ -189,7 +188,7 @@ def topology(ctx: Context) -> Finding:
     return healthy(f"{len(gpus)} GPUs, all pairs NV{wanted}", expected)
 
 
-def _no_links(expect: Expectation) -> str | None:
+def no_links(expect: Expectation) -> str | None:
     return None if expect.count("gpu.nvlinks") else "the plan names no NVLinks"
 
 
@@ -215,11 +214,11 @@ CHECKS = (
           seconds=75.0, needs=("driver",), explained_by=CAUSES),
     Check("nvlink", "NVLink", nvlink, "fabric",
           {REBOOT: AGAIN, INCONCLUSIVE: "see what nvidia-smi nvlink -s says"},
-          CHEAT_SHEET, needs=("driver",), explained_by=(*CAUSES, "mig"), applies=_no_links),
+          CHEAT_SHEET, needs=("driver",), explained_by=(*CAUSES, "mig"), applies=no_links),
     Check("nvlink-errors", "NVLink errors", nvlink_errors, "fabric",
           {WARNING: "a marginal link; if it repeats, give the machine back"},
           "github.com/awslabs/awsome-distributed-ai health checks", needs=("driver",),
-          applies=_no_links, advisory=True),
+          applies=no_links, advisory=True),
     Check("topology", "topology", topology, "fabric",
           {REBOOT: AGAIN,
            INCONCLUSIVE: "see what nvidia-smi topo -m says"},

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from gputier.node import smi, thresholds
 from gputier.node.checks.driver import card_of
+from gputier.node.checks.links import no_links
 from gputier.node.checks.thermal import LINK
 from gputier.node.checks.tool import missing
 from gputier.node.engine import Check, Context
@@ -289,21 +290,19 @@ def _write_bw(ctx: Context, name: str) -> Done:
     return clients[0] if clients and server.state != "missing" else server
 
 
-def _mig(expect: Expectation) -> str | None:
-    # Neither NCCL nor peer copies work on instances, and floors are for whole cards.
+def divided(expect: Expectation) -> str | None:
+    """Why a test of whole cards does not apply: neither NCCL nor peer copies nor DCGM's levels
+    from 3 on work on instances, and floors are for whole cards."""
     return "the plan divides the GPUs (MIG)" if expect.mig() else None
 
 
 def _one_gpu(expect: Expectation) -> str | None:
-    if _mig(expect):
-        return _mig(expect)
-    return "the plan has one GPU" if (expect.count("gpu.count") or 2) < 2 else None
+    one = "the plan has one GPU" if (expect.count("gpu.count") or 2) < 2 else None
+    return divided(expect) or one
 
 
 def _no_peer_copy(expect: Expectation) -> str | None:
-    if _mig(expect):
-        return _mig(expect)
-    return None if expect.count("gpu.nvlinks") else "the plan names no NVLinks"
+    return divided(expect) or no_links(expect)
 
 
 def _no_fabric(expect: Expectation) -> str | None:
@@ -334,7 +333,7 @@ NEEDS = ("gpu-count", "cuda-kernel")
 CHECKS = (
     Check("host-bandwidth", "host bandwidth", host_copy, "load",
           only(REMEDIES, REPLACE, REBOOT, CONFIG, INCONCLUSIVE), thresholds.AZNHC,
-          seconds=150.0, needs=NEEDS, depth="standard", applies=_mig, tools=("nvbandwidth",)),
+          seconds=150.0, needs=NEEDS, depth="standard", applies=divided, tools=("nvbandwidth",)),
     Check("peer-bandwidth", "GPU to GPU bandwidth", peer_copy, "load",
           only(REMEDIES, REPLACE, CONFIG, INCONCLUSIVE), thresholds.AZNHC,
           seconds=200.0, needs=(*NEEDS, "nvlink"), depth="standard", applies=_no_peer_copy,

@@ -61,16 +61,6 @@ class Counts(NamedTuple):
     beyond: bool | None
 
 
-def trees(ctx: Context) -> list[dict[str, Any]]:
-    """`nvidia-smi -q`, or nothing where it cannot be read: the fields then stand alone."""
-    try:
-        return smi.details(ctx)
-    except Wedged:
-        raise
-    except Garbled:
-        return []
-
-
 def most(*values: float | None) -> float | None:
     known = [value for value in values if value is not None]
     return max(known) if known else None
@@ -114,7 +104,7 @@ def _either(*texts: str | None) -> bool | None:
 
 def ecc(ctx: Context) -> Finding:
     """No uncorrected error since the driver started, and ECC on where the card has it."""
-    rows, details = smi.query(ctx, ECC), trees(ctx)
+    rows, details = smi.query(ctx, ECC), smi.trees(ctx)
     if not rows:
         return inconclusive("nvidia-smi lists no GPU")
     findings: list[Finding] = []
@@ -172,7 +162,7 @@ def row_remap(ctx: Context) -> Finding:
         raise
     except Garbled as error:
         rows = []
-        if not trees(ctx):
+        if not smi.trees(ctx):
             return inconclusive(str(error), expected)
     found = [
         (
@@ -183,7 +173,7 @@ def row_remap(ctx: Context) -> Finding:
         for row in rows
     ]
     if all(pending is None and failed is None for pending, failed, _ in found):
-        found = [_remap_of(tree) for tree in trees(ctx)]
+        found = [_remap_of(tree) for tree in smi.trees(ctx)]
     findings: list[Finding] = []
     for i, (pending, failed, many) in enumerate(found):
         findings.append(_judge_remap(f"GPU {i}", pending, failed, many))
@@ -220,7 +210,7 @@ def retired_pages(ctx: Context) -> Finding:
     limit = thresholds.RETIRED_PAGES
     expected = f"none pending, fewer than {limit.value:.0f}"
     findings: list[Finding] = []
-    details = trees(ctx)
+    details = smi.trees(ctx)
     for i, row in enumerate(smi.query(ctx, PAGES)):
         tree = details[i] if i < len(details) else {}
         pending = _either(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from gputier.node import plain, smi
-from gputier.node.checks.memory import trees
 from gputier.node.engine import Check, Context
 from gputier.node.expect import Expectation
 from gputier.node.result import (
@@ -65,7 +64,7 @@ def _judge_reasons(gpu: str, text: str, expected: str) -> Finding:
 def temperature(ctx: Context) -> Finding:
     """Below the card's own slowdown point; above it at idle, the cooling is broken."""
     rows = smi.query(ctx, FIGURES)
-    details = trees(ctx)
+    details = smi.trees(ctx)
     findings: list[Finding] = []
     for i, row in enumerate(rows):
         tree = details[i] if i < len(details) else {}
