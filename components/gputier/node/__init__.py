@@ -8,3 +8,11 @@ comes through `host.Host` (commands, files, clock): a recorded machine is judged
 from __future__ import annotations
 
 __version__ = "0.1.0"
+
+
+class WrongInput(Exception):
+    """A file that was named cannot be used; `lines` says where and why."""
+
+    def __init__(self, *lines: str) -> None:
+        super().__init__("; ".join(lines))
+        self.lines = lines

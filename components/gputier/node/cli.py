@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from gputier.node import __version__
+from gputier.node import WrongInput, __version__
 
 VERBS = {
     "check": ("judge this machine: check --expect FILE [--depth D] [--json]", "check"),
@@ -44,7 +44,12 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.write(f"gputier-node: there is no verb `{verb}`\n{usage()}")
         return USAGE
     module = importlib.import_module(f"gputier.node.verbs.{VERBS[verb][1]}")
-    return int(module.main(list(arguments[1:])))
+    try:
+        return int(module.main(list(arguments[1:])))
+    except WrongInput as trouble:
+        for line in trouble.lines:
+            sys.stderr.write(f"gputier-node: {line}\n")
+        return USAGE
 
 
 def usage() -> str:

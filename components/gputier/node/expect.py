@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from gputier.node import plain, versions
+from gputier.node import WrongInput, plain, versions
 
 GATES = ("off", "report", "enforce")
 DEPTHS = ("quick", "standard", "burn-in")
@@ -20,11 +20,11 @@ FABRICS = ("none", "efa", "gpudirect-tcpx", "gpudirect-tcpxo", "roce", "infiniba
 FRAMEWORKS = {"torch": "torch", "pytorch": "torch", "tensorflow": "tensorflow", "jax": "jax"}
 
 
-class BadExpectation(Exception):
+class BadExpectation(WrongInput):
     """The file cannot be used; `problems` says where and why, one line each."""
 
     def __init__(self, problems: Sequence[str]) -> None:
-        super().__init__("; ".join(problems))
+        super().__init__(*(f"expectation: {problem}" for problem in problems))
         self.problems = tuple(problems)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from gputier.node import WrongInput
 from gputier.node.host import Done, Host
 
 SCHEMA = "gputier/recording/1"
@@ -18,7 +19,7 @@ FILE = "machine.json"
 ORIGINS = ("real", "public log", "synthesised")
 
 
-class BadRecording(Exception):
+class BadRecording(WrongInput):
     """The folder holds no recording that can be replayed; the message says why."""
 
 

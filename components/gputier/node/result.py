@@ -16,7 +16,6 @@ INCONCLUSIVE = "inconclusive"
 # The node's outcome is the first of these among root causes.
 ORDER = (REPLACE, REBOOT, CONFIG, INCONCLUSIVE, HEALTHY)
 EXIT = {HEALTHY: 0, REBOOT: 10, REPLACE: 20, CONFIG: 30, INCONCLUSIVE: 40}
-BAD_EXPECTATION = 2
 # What a check that others need may have come out as, for them to be judged at all.
 USABLE = (HEALTHY, WARNING, UNSUPPORTED)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from gputier.node import cli
-from gputier.node.expect import BadExpectation
 from gputier.node.host import Host
 from gputier.node.verbs import common
 
@@ -13,10 +12,7 @@ def main(arguments: list[str]) -> int:
     common.add_run(parser)
     options = parser.parse_args(arguments)
     host = Host(cli.root())
-    try:
-        wanted = common.read_expectation(host, options.expect)
-    except BadExpectation as problems:
-        return common.refuse(problems)
+    wanted = common.read_expectation(host, options.expect)
     found = common.judge(host, wanted, options.depth)
     common.show(found.report, options.json)
     return found.exit

@@ -58,13 +58,6 @@ def read_expectation(host: Host, path: str | None) -> expect.Expectation:
     return expect.read(text)
 
 
-def refuse(problems: expect.BadExpectation) -> int:
-    """Say what is wrong with the expectation; the exit status for it."""
-    for problem in problems.problems:
-        sys.stderr.write(f"gputier-node: expectation: {problem}\n")
-    return 2
-
-
 def judge(host: Host, wanted: expect.Expectation, depth: str | None, keep: bool = True) -> Run:
     """Run the checks and settle the count of reboots; with `keep` it and the report are written."""
     chosen = depth or wanted.depth

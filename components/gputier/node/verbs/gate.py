@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from gputier.node import cli, gate
-from gputier.node.expect import BadExpectation, Expectation
+from gputier.node.expect import Expectation
 from gputier.node.host import Host
 from gputier.node.verbs import common
 
@@ -16,10 +16,7 @@ def main(arguments: list[str]) -> int:
     common.add_run(parser)
     options = parser.parse_args(arguments)
     host = Host(cli.root())
-    try:
-        wanted = common.read_expectation(host, options.expect)
-    except BadExpectation as problems:
-        return common.refuse(problems)
+    wanted = common.read_expectation(host, options.expect)
     try:
         return _gate(host, wanted, options)
     except OSError as error:

@@ -7,7 +7,6 @@ import sys
 
 from gputier.node import cli
 from gputier.node.engine import Context
-from gputier.node.expect import BadExpectation
 from gputier.node.host import Host
 from gputier.node.preparing import Refused, prepare
 from gputier.node.result import CONFIG, EXIT, INCONCLUSIVE, REBOOT, Garbled
@@ -20,10 +19,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--dry-run", action="store_true", help="say what would be done")
     options = parser.parse_args(arguments)
     host = Host(cli.root())
-    try:
-        wanted = common.read_expectation(host, options.expect)
-    except BadExpectation as problems:
-        return common.refuse(problems)
+    wanted = common.read_expectation(host, options.expect)
     try:
         found = prepare(Context(host, wanted), options.dry_run)
     except Refused as reason:

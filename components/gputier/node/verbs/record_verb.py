@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gputier.node import boots, cli, recording, scrub, watching
 from gputier.node.engine import Context
-from gputier.node.expect import BadExpectation, Expectation
+from gputier.node.expect import Expectation
 from gputier.node.host import Host
 from gputier.node.verbs import common
 
@@ -43,10 +43,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--note", default="", help="what is special about this machine")
     options = parser.parse_args(arguments)
     host = recording.Recorder(Host(cli.root()))
-    try:
-        wanted = _expectation(host, options.expect)
-    except BadExpectation as problems:
-        return common.refuse(problems)
+    wanted = _expectation(host, options.expect)
     found = common.judge(host, wanted, options.depth, keep=False)
     # With a memory of its own: a replay has to find every question that a fresh start asks.
     watching.Watch(Context(host, wanted)).step()

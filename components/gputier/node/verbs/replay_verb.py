@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-
 from gputier.node import recording
-from gputier.node.expect import BadExpectation
 from gputier.node.verbs import common
 
 
@@ -14,14 +11,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("folder", metavar="DIR")
     common.add_run(parser)
     options = parser.parse_args(arguments)
-    try:
-        host = recording.Replay(recording.load(options.folder))
-        wanted = common.read_expectation(host, options.expect)
-    except recording.BadRecording as trouble:
-        sys.stderr.write(f"gputier-node: {trouble}\n")
-        return 2
-    except BadExpectation as problems:
-        return common.refuse(problems)
+    host = recording.Replay(recording.load(options.folder))
+    wanted = common.read_expectation(host, options.expect)
     found = common.judge(host, wanted, options.depth)
     common.show(found.report, options.json)
     return found.exit

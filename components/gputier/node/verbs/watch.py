@@ -8,7 +8,7 @@ from typing import Any
 
 from gputier.node import cli, gate, load_cause, recording
 from gputier.node.engine import Context
-from gputier.node.expect import BadExpectation, Expectation
+from gputier.node.expect import Expectation
 from gputier.node.host import Host
 from gputier.node.verbs import common
 from gputier.node.watching import Event, Watch
@@ -33,14 +33,8 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     if options.interval <= 0:
         parser.error("--interval must be above 0")
-    try:
-        host = recording.Replay(recording.load(options.replay)) if options.replay else _here()
-        wanted = common.read_expectation(host, options.expect)
-    except recording.BadRecording as trouble:
-        sys.stderr.write(f"gputier-node: {trouble}\n")
-        return 2
-    except BadExpectation as problems:
-        return common.refuse(problems)
+    host = recording.Replay(recording.load(options.replay)) if options.replay else _here()
+    wanted = common.read_expectation(host, options.expect)
     until = None if options.seconds is None else host.monotonic() + options.seconds
     return loop(host, wanted, options.interval, until, options.json)
 
