@@ -161,7 +161,6 @@ def fabric_facts_agree(catalog: Catalog) -> Iterator[str]:
 
 
 def attached_gpus_are_composable(catalog: Catalog) -> Iterator[str]:
-    hosts = catalog.hosts()
     for where, one in _types(catalog):
         composed = one.accelerator is not None
         if composed != (one.vcpu_range is not None) or composed != (one.memory_range is not None):
@@ -172,9 +171,7 @@ def attached_gpus_are_composable(catalog: Catalog) -> Iterator[str]:
             (low, high), (low_gib, high_gib) = one.vcpu_range, one.memory_range
             if low >= high or low_gib >= high_gib or one.attached_count != one.gpu_count:
                 yield f"{where}: its ranges or its count do not read"
-            elif not any(
-                low <= h.vcpus <= high and low_gib <= h.memory_gib <= high_gib for h in hosts
-            ):
+            elif not catalog.hosts_of(one):
                 yield f"{where}: no N1 machine is within its ranges"
 
 

@@ -148,6 +148,17 @@ class Catalog:
         """The predefined N1 machines, sorted by name."""
         return self._hosts
 
+    def hosts_of(self, row: InstanceType) -> tuple[HostMachine, ...]:
+        """The predefined N1 machines that may carry this row's GPUs; none of any other row."""
+        cpu, memory = row.vcpu_range, row.memory_range
+        if cpu is None or memory is None:
+            return ()
+        return tuple(
+            host
+            for host in self._hosts
+            if cpu[0] <= host.vcpus <= cpu[1] and memory[0] <= host.memory_gib <= memory[1]
+        )
+
     def match_gpus(self, text: str) -> tuple[str, ...]:
         """The models `text` names: `H100` is every H100 variant, `A10` never A10G."""
         return names.match_gpus(text, self.gpus)

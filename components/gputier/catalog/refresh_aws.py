@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from gputier import units
 from gputier.catalog.records import Gpu
 from gputier.catalog.refresh_harvest import Cells, Harvest, Scope
 from gputier.catalog.refresh_io import Document, Json, each
@@ -28,7 +29,6 @@ _GPU_NAMES: dict[str, tuple[str, ...]] = {
 }
 _SPEED = re.compile(r"(?:Up to )?(?:(\d+)x )?(\d+(?:\.\d+)?) (Gigabit|Megabit)", re.IGNORECASE)
 _ZONE_ID = re.compile(r"-az\d+$")
-_GIB_PER_GB = 1e9 / 2**30
 _LINUX = ("Linux/UNIX", "Linux/UNIX (Amazon VPC)")
 _NOT_AN_OFFER = "prices that are not Linux, shared, on demand or standard reserved"
 
@@ -131,7 +131,7 @@ def _add_type(
         "memory_gib": float(record["MemoryInfo"]["SizeInMiB"]) / 1024,
         "cpu_arch": arch,
         "local_nvme_count": sum(int(disk["Count"]) for disk in storage.get("Disks", [])),
-        "local_nvme_gib_total": round(float(storage.get("TotalSizeInGB", 0)) * _GIB_PER_GB, 1),
+        "local_nvme_gib_total": round(float(storage.get("TotalSizeInGB", 0)) * units.GIB_PER_GB, 1),
         "network_baseline_gbps": float(baseline) if baseline is not None else None,
         "network_gbps": total,
         "network_cards": int(network["MaximumNetworkCards"]),

@@ -164,9 +164,8 @@ def regions_for(row: InstanceType, filters: Filters) -> frozenset[str] | None:
     return frozenset(region for cloud, region in split if cloud in ("", row.cloud))
 
 
-def matches(catalog: Catalog, row: InstanceType, filters: Filters) -> bool:
-    """Whether a row meets every filter but the price's."""
-    models = {model for name in filters.gpu for model in catalog.match_gpus(name)}
+def matches(catalog: Catalog, row: InstanceType, filters: Filters, models: frozenset[str]) -> bool:
+    """Whether a row meets every filter but the price's. `models` are those `filters.gpu` names."""
     wanted = filters.like.casefold()
     return (
         (not filters.cloud or row.cloud in filters.cloud)

@@ -28,8 +28,9 @@ class Found:
 def search(catalog: Catalog, filters: Filters, sort: str) -> tuple[Found, ...]:
     """Every machine that meets the filters, in order."""
     found: list[Found] = []
+    models = frozenset(model for name in filters.gpu for model in catalog.match_gpus(name))
     for row in catalog.rows(filters.cloud or CLOUDS):
-        if not matches(catalog, row, filters):
+        if not matches(catalog, row, filters, models):
             continue
         prices = listed_prices(catalog, row, filters.purchase)
         price = cheapest(row, prices, regions_for(row, filters))
@@ -86,8 +87,9 @@ def screen(catalog: Catalog, found: Sequence[Found], filters: Filters, width: in
     wanted = {place for name, place in _SHOWN_BY.items() if getattr(filters, name)}
     columns = [c._replace(drop=0) if n in wanted else c for n, c in enumerate(_COLUMNS)]
     rows = [_cells(catalog, one) for one in found]
-    lines += ["", *table(columns, rows, width)]
-    if _SOURCE not in table_widths(columns, rows, width):
+    sizes = table_widths(columns, rows, width)
+    lines += ["", *table(columns, rows, width, sizes=sizes)]
+    if _SOURCE not in sizes:
         sources = Counter(words.sources(row[_SOURCE]) for row in rows)
         named = [f"{name} ({count})" for name, count in sources.most_common()]
         lines += ["", *labelled("sources  ", [", ".join(named)], width, 9)]

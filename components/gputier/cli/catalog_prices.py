@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gputier.catalog import Catalog, HostMachine, InstanceType, is_commercial
+from gputier.catalog import Catalog, InstanceType, is_commercial
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ def listed_prices(catalog: Catalog, row: InstanceType, purchase: str) -> Mapping
         }
     each = catalog.prices(row.cloud, f"accelerator:{row.accelerator}", purchase)
     found: dict[str, Listed] = {}
-    for host in hosts_of(catalog, row):
+    for host in catalog.hosts_of(row):
         for region, p in catalog.prices(row.cloud, host.name, purchase).items():
             if region not in each:
                 continue
@@ -38,18 +38,6 @@ def listed_prices(catalog: Catalog, row: InstanceType, purchase: str) -> Mapping
                 as_of = min(p.as_of, each[region].as_of)
                 found[region] = Listed(region, usd, as_of, p.source, "", host.name)
     return dict(sorted(found.items()))
-
-
-def hosts_of(catalog: Catalog, row: InstanceType) -> tuple[HostMachine, ...]:
-    """The predefined N1 machines that may carry this row's GPUs."""
-    cpu, memory = row.vcpu_range, row.memory_range
-    if cpu is None or memory is None:
-        return ()
-    return tuple(
-        host
-        for host in catalog.hosts()
-        if cpu[0] <= host.vcpus <= cpu[1] and memory[0] <= host.memory_gib <= memory[1]
-    )
 
 
 def cheapest(

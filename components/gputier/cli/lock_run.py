@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from gputier import errors, units
+from gputier.catalog import Catalog
 from gputier.cli import console
 from gputier.cli.console import Paint
 from gputier.cli.inputs import json_text, load_catalog
@@ -31,7 +32,7 @@ from gputier.lock import (
     unknown_names,
     write_lock,
 )
-from gputier.plan import plan_declaration
+from gputier.plan import money, plan_declaration
 from gputier.plan.known import KnownNames
 from gputier.workload import Declaration, resolve
 from gputier.workload.known import asking
@@ -42,27 +43,24 @@ SCHEMA_CHECK = "gputier/lock-check/1"
 
 def run(typed: LockArguments) -> int:
     """Write, upgrade or check; the exit code."""
-    (declaration,) = _declared(typed)
-    looks = typed.check or typed.watch is not None
-    _refuse_mixed(typed.workloads, looks, typed.upgrade)
-    if looks:
-        return _checked(declaration, typed.watch, typed.as_json, typed.catalog_directory)
+    if typed.target == "-":
+        hint = "name a stack, or a file"
+        raise InvalidInput(Problem("", "standard input has no lock beside it", hint))
+    if typed.check and typed.watch is None:  # only digests are compared: no catalogue is needed
+        (declaration,) = resolve(typed.target, Path.cwd())
+        _refuse_mixed(typed.workloads, True, typed.upgrade)
+        return _checked(declaration, None, typed.as_json)
+    catalog = load_catalog(typed.catalog_directory)
+    with asking(KnownNames(catalog)):
+        (declaration,) = resolve(typed.target, Path.cwd())
+    _refuse_mixed(typed.workloads, typed.watch is not None, typed.upgrade)
+    if typed.watch is not None:
+        return _checked(declaration, (typed.watch, catalog), typed.as_json)
     unknown = unknown_names(typed.workloads, declaration)
     if unknown:
         raise InvalidInput(unknown)
     chosen_anew = (typed.workloads or tuple(declaration.workloads)) if typed.upgrade else ()
-    return _written(declaration, chosen_anew, typed.as_json, typed.catalog_directory)
-
-
-def _declared(typed: LockArguments) -> tuple[Declaration, ...]:
-    target = typed.target
-    if target == "-":
-        hint = "name a stack, or a file"
-        raise InvalidInput(Problem("", "standard input has no lock beside it", hint))
-    if typed.check and typed.watch is None:  # only digests are compared: no catalogue is needed
-        return resolve(target, Path.cwd())
-    with asking(KnownNames(load_catalog(typed.catalog_directory))):
-        return resolve(target, Path.cwd())
+    return _written(declaration, catalog, chosen_anew, typed.as_json)
 
 
 def _refuse_mixed(workloads: Sequence[str], reads: bool, upgrade: bool) -> None:
@@ -74,12 +72,10 @@ def _refuse_mixed(workloads: Sequence[str], reads: bool, upgrade: bool) -> None:
         raise InvalidInput(Problem("--upgrade", message, "use them one after the other"))
 
 
-def _written(
-    declaration: Declaration, anew: Sequence[str], as_json: bool, directory: str | None
-) -> int:
+def _written(declaration: Declaration, catalog: Catalog, anew: Sequence[str], as_json: bool) -> int:
     path = lock_path(declaration)
     before = read_lock(path, declaration.name)
-    plan = plan_declaration(declaration, load_catalog(directory))
+    plan = plan_declaration(declaration, catalog)
     after = merged(before, make_lock(plan, declaration), anew)
     changes = compare(before, after)
     if changes or before is None:
@@ -125,8 +121,8 @@ def _written_document(
                 "workload": change.name,
                 "before": _entry(change.before) if change.before else None,
                 "after": _entry(change.after) if change.after else None,
-                "usd_per_hour": _rounded(change.usd_per_hour),
-                "usd_per_month": _rounded(change.usd_per_month),
+                "usd_per_hour": money(change.usd_per_hour),
+                "usd_per_month": money(change.usd_per_month),
             }
             for change in changes
         ],
@@ -138,13 +134,8 @@ def _entry(entry: Entry) -> dict[str, object]:
     return fields | {"zones": list(entry.zones)}
 
 
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 6)
-
-
-def _checked(
-    declaration: Declaration, watch: float | None, as_json: bool, directory: str | None
-) -> int:
+def _checked(declaration: Declaration, watch: tuple[float, Catalog] | None, as_json: bool) -> int:
+    """`watch`: the percentage that a better pick has to save, and what it is picked from."""
     path = lock_path(declaration)
     found = read_lock(path, declaration.name)
     if found is None:
@@ -155,15 +146,16 @@ def _checked(
     else:
         problems = check_lock(found, declaration)
     cheaper: Sequence[Cheaper] = ()
+    percent = watch[0] if watch else None
     if watch is not None and found is not None:
-        catalog = load_catalog(directory)
+        limit, catalog = watch
         plan = plan_declaration(declaration, catalog)
-        cheaper = cheaper_than(found, plan, declaration, watch, catalog)
+        cheaper = cheaper_than(found, plan, declaration, limit, catalog)
     if as_json:
-        document = _checked_document(declaration, path, problems, (watch, cheaper))
+        document = _checked_document(declaration, path, problems, (percent, cheaper))
         console.out(json_text(document))
     else:
-        console.out("\n".join(_checked_lines(declaration, found, problems, (watch, cheaper))))
+        console.out("\n".join(_checked_lines(declaration, found, problems, (percent, cheaper))))
     if problems:
         console.err(errors.render(problems, color=Paint(sys.stderr).on))
     return ExitCode.STALE_LOCK if problems or cheaper else ExitCode.OK

@@ -18,7 +18,6 @@ from gputier.cli.text import (
     plural,
     right,
     table,
-    table_widths,
     wrap,
 )
 from gputier.plan import Chosen, StackPlan, Verdict, WorkloadPlan, title
@@ -222,8 +221,7 @@ def _floor_costs(w: WorkloadPlan, screen: Screen) -> list[str]:
         Column(right=True),
         Column(drop=2),
     )
-    sizes = table_widths(columns, rows, screen.width - HANG)
-    lines = table(columns, rows, screen.width, " " * HANG, sizes)
+    lines = table(columns, rows, screen.width, " " * HANG)
     lines[0] = f"  {screen.paint.dim(left('floors cost', HANG - 2))}{lines[0][HANG:]}"
     more = len(w.floor_costs) - MOST_FLOORS
     if more > 0:

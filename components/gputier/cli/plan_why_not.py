@@ -11,7 +11,7 @@ from gputier.cli.money import per_hour
 from gputier.cli.plan_text import SIDE_BY_SIDE, Screen, reasons_below
 from gputier.cli.text import Column, flow, listed, plural, table
 from gputier.errors import InvalidInput, Problem
-from gputier.plan import StackPlan, Verdict, WorkloadPlan, title
+from gputier.plan import StackPlan, Verdict, WorkloadPlan, money, title
 
 SCHEMA = "gputier/why-not/1"
 
@@ -106,7 +106,7 @@ def _document(w: WorkloadPlan, row: InstanceType) -> dict[str, object]:
         "place": w.order.index(v) + 1 if v is not None and v.accepted else None,
         "region": (v.region if v else "") or None,
         "availability": v.availability if v else None,
-        "usd_per_hour": None if total is None else round(total, 6),
+        "usd_per_hour": money(total),
         "times_the_pick": round(total / least, 6) if total is not None and least else None,
         "pick": best.machine.instance_type if best else None,
         "reasons": [

@@ -54,13 +54,14 @@ def run(target: str | None, as_json: bool, catalog_directory: str | None) -> int
     catalog = load_catalog(catalog_directory)
     with asking(KnownModels()):
         declarations = resolve(target, Path.cwd())
-    sized = [sizes(declaration, catalog) for declaration in declarations]
+    known = cards(catalog)
+    sized = [sizes(declaration, known) for declaration in declarations]
     texts: list[str] = []
     for declaration, found in zip(declarations, sized, strict=True):
         if as_json:
             texts.append(json_text(document(declaration, found)))
         else:
-            screen = SizeScreen(console.width(), Paint(sys.stdout), cards(catalog))
+            screen = SizeScreen(console.width(), Paint(sys.stdout), known)
             blocks = ["\n".join(size_screen(one, screen)) for one in found]
             texts.append("\n\n".join(blocks) + "\n")
     console.out(("" if as_json else "\n").join(texts))
@@ -76,8 +77,9 @@ def cards(catalog: Catalog) -> Mapping[str, tuple[Gpu, float]]:
     return {gpu.model: (gpu, usable_gib(gpu, gpu.vram_gib, None)) for gpu in models}
 
 
-def sizes(declaration: Declaration, catalog: Catalog) -> tuple[Sized, ...]:
+def sizes(declaration: Declaration, known: Mapping[str, tuple[Gpu, float]]) -> tuple[Sized, ...]:
     """Every workload's size. Raises InvalidInput with all problems, at their places."""
+    usable = {model: gib for model, (_gpu, gib) in known.items()}
     found: list[Sized] = []
     problems: list[Problem] = []
     for name, workload in declaration.workloads.items():
@@ -91,10 +93,7 @@ def sizes(declaration: Declaration, catalog: Catalog) -> tuple[Sized, ...]:
                 position = p.position or declaration.positions.at(path)
                 problems.append(replace(p, path=path, position=position))
             continue
-        fits = {
-            model: sizing.fits(usable) for model, (_gpu, usable) in cards(catalog).items()
-        } if sizing else {}  # fmt: skip
-        usable = {model: usable for model, (_gpu, usable) in cards(catalog).items()}
+        fits = {model: sizing.fits(gib) for model, gib in usable.items()} if sizing else {}
         saved = savings(workload, gpus, need.kept_free)
         found.append(Sized(name, need, gpus, sizing, fits, usable, saved))
     if problems:

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from gputier.plan.assemble import plan_declaration, plan_workload, unplaced_problems
-from gputier.plan.document import plan_document, sizing_document
+from gputier.plan.document import money, plan_document, sizing_document
 from gputier.plan.explain import FloorCost
 from gputier.plan.market import DEPLOYABLE
 from gputier.plan.model import AROUND, Chosen, StackPlan, WorkloadPlan
@@ -37,6 +37,7 @@ __all__ = [
     "Tier",
     "Verdict",
     "WorkloadPlan",
+    "money",
     "need_of",
     "plan_declaration",
     "plan_document",

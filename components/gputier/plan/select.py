@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from math import ceil, inf
 
 from gputier import units
-from gputier.catalog import Catalog, HostMachine, InstanceType, Price
+from gputier.catalog import Catalog, InstanceType, Price
 from gputier.plan import market as markets
 from gputier.plan import price as prices
 from gputier.plan.machine import Machine
@@ -152,17 +152,11 @@ def _compositions(ask: Ask, row: InstanceType) -> list[Machine]:
     ssd = _ssd_count(ask.need, plain)
     if row.vcpu_range is None:
         return [plain._replace(ssd_count=ssd) if ssd else plain]
-    hosts = [h for h in ask.catalog.hosts() if _carries(row, h)]
-    machines = [Machine(row, h, ssd, nodes, sizing, floor_gib) for h in hosts]
+    machines = [
+        Machine(row, host, ssd, nodes, sizing, floor_gib) for host in ask.catalog.hosts_of(row)
+    ]
     # A host with no fewer vCPUs and no less memory than another that fits too only costs more.
     return _smallest(machines, ask.need)
-
-
-def _carries(row: InstanceType, host: HostMachine) -> bool:
-    cpu, memory = row.vcpu_range, row.memory_range
-    if cpu is None or memory is None:
-        return False
-    return cpu[0] <= host.vcpus <= cpu[1] and memory[0] <= host.memory_gib <= memory[1]
 
 
 def _smallest(machines: list[Machine], need: Need) -> list[Machine]:
