@@ -12,6 +12,8 @@ import math
 import re
 
 GIB_PER_GB = 1e9 / 2**30
+#: What clouds and this product mean by a month.
+HOURS_PER_MONTH = 730.0
 
 _DECIMAL = {"K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 _BINARY = {"KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40, "PI": 2**50}

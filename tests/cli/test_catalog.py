@@ -152,6 +152,14 @@ def test_a_machine_is_shown_whole(run: Run, small: Catalog) -> None:
 
 
 @pytest.mark.slow
+def test_a_slice_without_graphics_is_said_to_draw_nothing(run: Run) -> None:
+    """Tencent's GN7: the card draws, its slices do not, and the plan refuses them."""
+    listed = ("catalog", "--cloud", "tencent", "--like", "GN7.")
+    assert "GN7.LARGE20" in run(*listed).out
+    assert "GN7.LARGE20" not in run(*listed, "--graphics", "opengl").out
+    assert "none on this slice" in run("catalog", "show", "GN7.LARGE20").out
+
+
 def test_every_machine_and_gpu_can_be_shown(run: Run) -> None:
     """On the packaged data: nothing there may break a screen."""
     catalog = load()

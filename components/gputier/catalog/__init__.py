@@ -7,7 +7,7 @@
 Nothing here decides anything. `docs/catalog.md` says what the data holds and how to renew it.
 """
 
-from gputier.catalog.load import Catalog, load
+from gputier.catalog.load import HOME_REGIONS, Catalog, load
 from gputier.catalog.records import (
     CLOUDS,
     GENERATIONS,
@@ -27,6 +27,7 @@ from gputier.catalog.regions import is_commercial, region_of_zone
 __all__ = [
     "CLOUDS",
     "GENERATIONS",
+    "HOME_REGIONS",
     "INTERCONNECTS",
     "LIFECYCLES",
     "PURCHASES",

@@ -18,7 +18,8 @@ from gputier.catalog.records import (
 )
 from gputier.catalog.tables import Row, Source, Table, read
 
-# The regions whose prices of things around a machine stand in where a region has none of its own.
+#: The regions whose prices of things around a machine stand in where a region has none of its own,
+#: and where an unconfirmed type without any price is shown.
 HOME_REGIONS: dict[str, str] = {"aws": "us-east-1", "gcp": "us-central1"}
 EVERYWHERE = "all"
 

@@ -90,6 +90,11 @@ class Gpu(NamedTuple):
     notes: str
     generation: int
 
+    @property
+    def draws(self) -> bool:
+        """Whether a whole card offers OpenGL and Vulkan."""
+        return bool(self.graphics_capable) and self.opengl_vulkan == "true"
+
 
 class ZoneCap(NamedTuple):
     """A zone where a configurable machine may be no larger than this."""

@@ -81,7 +81,7 @@ _FACTS: tuple[tuple[str, Fact], ...] = (
     ("fp8 dense", lambda c, r: _figure(c.gpus[r.gpu_model].fp8_tflops, "TFLOPS")),
     ("fp64", lambda c, r: _figure(c.gpus[r.gpu_model].fp64_tflops, "TFLOPS")),
     ("capability", lambda c, r: f"{c.gpus[r.gpu_model].compute_capability:.1f}"),
-    ("graphics", lambda c, r: words.graphics(c.gpus[r.gpu_model])),
+    ("graphics", lambda c, r: words.graphics(c.gpus[r.gpu_model], r)),
     ("NVLink", lambda _c, r: words.nvlink(r)),
     ("vCPU", lambda _c, r: words.vcpu(r)),
     ("CPU", lambda _c, r: r.cpu_arch),

@@ -194,13 +194,13 @@ def _sold_there(catalog: Catalog, row: InstanceType, filters: Filters) -> bool:
 
 def _gpu_meets(catalog: Catalog, row: InstanceType, filters: Filters) -> bool:
     gpu = catalog.gpus[row.gpu_model]
-    draws = gpu.graphics_capable and gpu.opengl_vulkan == "true"
+    draws = gpu.draws and row.graphics is not False
     return (
         row.memory_class_gb >= (filters.memory or 0)
         and row.memory_class_gb * row.gpu_devices >= (filters.total_memory or 0)
         and row.gpu_devices >= (filters.gpus or 0)
         and gpu.compute_capability >= (filters.capability or 0)
-        and (not filters.graphics or bool(draws))
+        and (not filters.graphics or draws)
         and (not filters.encode or bool(gpu.nvenc_count))
         and (not filters.decode or bool(gpu.nvdec_count))
         and (not filters.vgpu or row.fractional or bool(gpu.vgpu_supported))

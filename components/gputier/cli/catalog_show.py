@@ -163,7 +163,7 @@ def _gpu_facts(row: InstanceType, gpu: Gpu) -> Iterator[str]:
     yield gpu.form_factor
     yield f"ECC {words.yes_no(gpu.ecc)}"
     yield f"MIG {words.yes_no(gpu.mig_supported)}"
-    yield f"graphics {words.graphics(gpu)}"
+    yield f"graphics {words.graphics(gpu, row)}"
     if row.gpu_model_confidence != "provider":
         yield "inferred: the cloud does not name the GPU"
 

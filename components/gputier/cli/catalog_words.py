@@ -108,9 +108,12 @@ def yes_no(value: bool | None) -> str:
     return UNKNOWN if value is None else ("yes" if value else "no")
 
 
-def graphics(gpu: Gpu) -> str:
-    """What draws: `OpenGL, Vulkan`, `headless only`, `none`."""
-    if gpu.graphics_capable and gpu.opengl_vulkan == "true":
+def graphics(gpu: Gpu, row: InstanceType | None = None) -> str:
+    """What draws on a card, or on a machine's part of it: `OpenGL, Vulkan`, `headless only`,
+    `none`."""
+    if row is not None and row.graphics is False:
+        return "none on this slice"
+    if gpu.draws:
         return "OpenGL, Vulkan"
     if gpu.opengl_vulkan == "headless-only":
         return "headless only"

@@ -10,6 +10,7 @@ from gputier.cli.money import UNKNOWN, amount, per_hour
 from gputier.cli.text import listed
 from gputier.plan import AROUND, Chosen, Verdict, WorkloadPlan
 from gputier.plan.price import LISTED
+from gputier.units import HOURS_PER_MONTH
 
 MOST_ALTERNATIVES = 3
 #: How sure a size is goes without saying unless it is not.
@@ -166,7 +167,7 @@ def commitments(c: Chosen) -> Iterator[str]:
         if one.usd_per_hour is None or one.break_even_hours is None:
             continue
         hours = one.break_even_hours
-        pays = f"pays from {hours:,.0f} h a month" if hours < 730 else "never pays"
+        pays = f"pays from {hours:,.0f} h a month" if hours < HOURS_PER_MONTH else "never pays"
         yield f"{terms[one.term]} at {per_hour(one.usd_per_hour)} {pays}"
     if unknown:
         yield f"{listed(unknown)}: {UNKNOWN}"

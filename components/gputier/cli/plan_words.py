@@ -9,6 +9,7 @@ from gputier.cli import catalog_words
 from gputier.cli.money import UNKNOWN, amount, per_hour, per_month
 from gputier.plan import Chosen, Verdict, WorkloadPlan
 from gputier.sizing import Sizing
+from gputier.units import HOURS_PER_MONTH
 from gputier.workload import Model
 
 #: What other capacities than on demand are called in text.
@@ -35,7 +36,7 @@ def place(v: Verdict, zones: tuple[str, ...] = ()) -> str:
 
 def machine_name(v: Verdict) -> str:
     """`4 × p4de.24xlarge`, `n1-standard-8 + 1 × T4`."""
-    machines = v.cost.machines if v.cost else v.machine.nodes
+    machines = v.machines
     count = f"{machines} × " if machines > 1 else ""
     attached = ""
     if v.machine.host is not None:
@@ -112,7 +113,7 @@ def month(c: Chosen) -> str:
     """`$966/month`, with the hours when they are not a whole month's."""
     hours = c.scaling.hours_per_month
     text = per_month(c.usd_per_month)
-    return text if hours == 730 else f"{text} ({hours:,.0f} h)"
+    return text if hours == HOURS_PER_MONTH else f"{text} ({hours:,.0f} h)"
 
 
 def offer(v: Verdict, cloud: bool = True) -> str:

@@ -232,7 +232,7 @@ def _chosen(ask: Ask, best: Verdict, sharing: int, environment: str) -> Chosen:
     hours = scaling.hours_per_month
     # What runs is the declared nodes, or the fleet's minimum; a fleet that may be empty counts as
     # empty.
-    machines = best.cost.machines if best.cost else best.machine.nodes
+    machines = best.machines
     running = (machines if scaling.min else 0, hours)
     total = best.total
     monthly = None if total is None else (total * hours if scaling.min else 0.0)

@@ -160,7 +160,7 @@ def _offer(v: Verdict) -> dict[str, object]:
         "availability": v.availability,
         "plan_only": v.plan_only,
         "lifecycle": v.type.lifecycle,
-        "machines": cost.machines if cost else m.nodes,
+        "machines": v.machines,
         "usd_per_hour": money(v.total),
         "usd_per_hour_before_discounts": money(cost.listed_total) if cost else None,
         "price_basis": cost.basis if cost else UNKNOWN_BASIS,

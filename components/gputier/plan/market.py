@@ -20,7 +20,6 @@ from gputier.workload import CapacityChoice, Workload
 CONFIRMED, ABSENT, UNCONFIRMED = "confirmed", "absent", "unconfirmed"
 #: Clouds that this product deploys; the others are plan only: shown, never locked.
 DEPLOYABLE = ("aws", "gcp")
-ALL_CLOUDS = ("aws", "gcp", "azure", "alibaba", "tencent")
 #: Capacity that is already held: its type, zone and count are given.
 HELD = frozenset({"reservation", "capacity_block"})
 #: Lifecycles that are rejected unless the type is named, with what they mean.
@@ -31,8 +30,6 @@ CLOSED_LIFECYCLES: Mapping[str, str] = {
     "limited": "limited to existing customers or on request",
     "preview": "in preview: no service level, may change",
 }
-#: Where an unconfirmed type without any price is shown.
-HOME_REGION = {"aws": "us-east-1", "gcp": "us-central1"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from gputier.catalog import Catalog
-from gputier.plan.price import HOURS_PER_MONTH
 from gputier.plan.verdict import Verdict
+from gputier.units import HOURS_PER_MONTH
 
 #: Per GPU: utilisation, temperature, memory (requirement 19). Per machine: disk and memory used.
 METRICS_PER_GPU = 3

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from gputier.catalog import Catalog
 from gputier.plan.need import PRODUCTION, Need
-from gputier.plan.price import HOURS_PER_MONTH
 from gputier.plan.verdict import Verdict
+from gputier.units import HOURS_PER_MONTH
 
 #: Interface endpoints a fleet without internet access needs on AWS: session access, logs,
 #: metrics, its own group, and the instance API. S3 is a gateway endpoint without charge.

@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 from gputier.catalog import Catalog, InstanceType, Price, is_commercial
 from gputier.plan.machine import Machine
+from gputier.units import HOURS_PER_MONTH
 from gputier.workload import CapacityChoice, Discount
 
-HOURS_PER_MONTH = 730.0
 #: Purchases a discount covers.
 DISCOUNTED = frozenset({"on_demand", "reservation"})
 #: Purchases priced by quotation: no list price exists (AWS DescribeCapacityBlockOfferings,

@@ -48,8 +48,7 @@ def speed(need: Need, catalog: Catalog, found: Verdict) -> float | None:
     """The bound unit of the whole workload's machines; None when the data has no figure."""
     gpu = catalog.gpus[found.type.gpu_model]
     each = _unit(need, gpu)
-    machines = found.cost.machines if found.cost else found.machine.nodes
-    return None if each is None else each * found.type.gpu_count * machines
+    return None if each is None else each * found.type.gpu_count * found.machines
 
 
 def _unit(need: Need, gpu: Gpu) -> float | None:

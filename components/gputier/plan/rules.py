@@ -18,12 +18,11 @@ from gputier.plan.tiers import Floor
 
 
 class Rule(NamedTuple):
-    """`title` is what people read; `droppable` floors get their price shown."""
+    """`title` is what people read."""
 
     name: str
     title: str
     check: Check
-    droppable: bool = True
 
 
 def _table(*rules: Rule) -> Mapping[str, Rule]:

@@ -135,7 +135,7 @@ def ecc(_f: Floor, _m: Machine, g: Gpu, _c: Context) -> Reason | None:
 
 def graphics(floor: Floor, m: Machine, g: Gpu, _c: Context) -> Reason | None:
     # Tencent's GN7 slices are vComputeServer: no graphics API at all, whatever the card can do.
-    if g.graphics_capable and g.opengl_vulkan == "true" and m.type.graphics is not False:
+    if g.draws and m.type.graphics is not False:
         return None
     has = {None: UNKNOWN, "headless-only": "headless only"}.get(g.opengl_vulkan, "none")
     if m.type.graphics is False:

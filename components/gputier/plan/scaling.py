@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from gputier.plan.price import HOURS_PER_MONTH
 from gputier.plan.verdict import Verdict
+from gputier.units import HOURS_PER_MONTH
 from gputier.workload import Workload, hours_per_month
 
 

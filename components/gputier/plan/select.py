@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from math import ceil, inf
 
 from gputier import units
-from gputier.catalog import Catalog, InstanceType, Price
+from gputier.catalog import HOME_REGIONS, Catalog, InstanceType, Price
 from gputier.plan import market as markets
 from gputier.plan import price as prices
 from gputier.plan.machine import Machine
@@ -48,6 +48,10 @@ class Ask:
     def without(self, rule: str) -> Ask:
         """The same selection with one floor dropped."""
         return replace(self, need=self.need.without(rule))
+
+    def machines_of(self, machine: Machine) -> int:
+        """Machines of this composition that run."""
+        return self.machines or machine.nodes
 
     @property
     def machines(self) -> int | None:
@@ -139,7 +143,7 @@ def _fit_reason(ask: Ask, machine: Machine) -> Reason | None:
 
 def _nodes_reason(ask: Ask, machine: Machine) -> Reason | None:
     held = ask.choice.count
-    wanted = ask.machines or machine.nodes
+    wanted = ask.machines_of(machine)
     if held is None or wanted <= held:
         return None
     return Reason("nodes", f"{wanted} machines", f"{held} in the reservation", f"nodes: {held}")
@@ -236,7 +240,7 @@ def _offer(ask: Ask, machine: Machine, found: Places, reasons: tuple[Reason, ...
         if found.availability != markets.ABSENT:
             reasons = (*reasons, _no_room(machine))
         return Verdict(row, machine, "", (), found.availability, use, None, reasons, named)
-    machines = ask.machines or machine.nodes
+    machines = ask.machines_of(machine)
     cost = prices.cost_of(ask.catalog, machine, region, ask.choice, ask.discounts, machines)
     money = _money_reasons(ask, machine, region, cost)
     zones = regions[region]
@@ -268,8 +272,10 @@ def _no_room(machine: Machine) -> Reason:
 def _best_region(ask: Ask, machine: Machine, regions: Mapping[str, tuple[str, ...]]) -> str:
     row, choice = machine.type, ask.choice
     key = ("region", row.cloud, row.name, machine.instance_type, choice.use, choice.zone)
-    # With a base on demand, regions are compared by the whole fleet.
-    fleet = (choice.on_demand_base, ask.machines or machine.nodes, ask.discounts)
+    # With a base on demand, regions are compared by the whole fleet and all that it holds.
+    fleet = (
+        choice.on_demand_base, ask.machines_of(machine), ask.discounts, machine.ssd_count
+    )  # fmt: skip
     key = (*key, ask.max_price_age_days, fleet if choice.on_demand_base else ())
     known = ask.market.memo.get(key)
     if known is None:
@@ -305,13 +311,13 @@ def _compared(ask: Ask, machine: Machine, region: str, usd: float) -> float:
     """What regions are compared by: a machine's price, or the fleet's with a base on demand."""
     if not ask.choice.on_demand_base:
         return usd
-    machines = ask.machines or machine.nodes
+    machines = ask.machines_of(machine)
     cost = prices.cost_of(ask.catalog, machine, region, ask.choice, ask.discounts, machines)
     return inf if cost.total is None else cost.total
 
 
 def _best_unlisted(ask: Ask, machine: Machine, regions: list[str]) -> str:
-    home = markets.HOME_REGION.get(machine.type.cloud, "")
+    home = HOME_REGIONS.get(machine.type.cloud, "")
     if not _priced_somewhere(ask, machine):
         return home if home in regions else min(regions)
 

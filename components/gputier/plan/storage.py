@@ -11,9 +11,9 @@ from typing import NamedTuple
 from gputier.catalog import Catalog
 from gputier.plan.machine import Machine
 from gputier.plan.need import Need, scales
-from gputier.plan.price import HOURS_PER_MONTH
 from gputier.plan.reasons import bound
 from gputier.plan.rules_machine import disk_speeds
+from gputier.units import HOURS_PER_MONTH
 
 #: Root volume of a machine, GiB. Our own default (unverified): an image with driver and CUDA
 #: toolkits, containers and wheels beside it.

@@ -52,3 +52,8 @@ class Verdict(NamedTuple):
     @property
     def per_machine(self) -> float | None:
         return self.cost.per_machine if self.cost else None
+
+    @property
+    def machines(self) -> int:
+        """Machines that run: what is paid for, or what the need asks where no price is known."""
+        return self.cost.machines if self.cost else self.machine.nodes

@@ -18,13 +18,13 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from gputier import errors
+from gputier.units import HOURS_PER_MONTH
 from gputier.workload import cron
 from gputier.workload.complaints import complaint, shown
 
 if TYPE_CHECKING:
     import zoneinfo
 
-HOURS_PER_MONTH = 730.0
 """What a workload without a schedule is billed for (365 × 24 / 12)."""
 
 MONTHS = 48
