@@ -104,6 +104,16 @@ def test_a_machine_of_a_dearer_way_to_buy_counts_at_that_way() -> None:
     assert cheaper.locked_usd_per_hour == in_file("aws", "us-east-1", "g6.xlarge", "on_demand")
 
 
+def test_of_several_reservations_each_counts_with_its_own_machines() -> None:
+    ways = [held("g6.xlarge", "use1-az4", 1), held("g6.xlarge", "use1-az6", 2)]
+    stack = {"chat": {**CHAT, "capacity": [way.model_dump(exclude_none=True) for way in ways]}}
+    entry = locked(stack).entries["chat"]
+    assert entry.machines == 1
+    both = Lock("dev", {"chat": replace(entry, machines=2, zones=("use1-az6",))})
+    (cheaper,) = cheaper_than(both, planned(stack), declared(stack), 1, load())
+    assert cheaper.locked_usd_per_hour == 2 * (entry.usd_per_hour or 0)
+
+
 def test_without_a_price_of_today_the_locked_price_counts() -> None:
     gone = {"chat": locked({"chat": CHAT}, g6_at(1.0)).entries["chat"]}
     lock = Lock("dev", {"chat": replace(gone["chat"], catalog_type="g6.gone")})

@@ -18,7 +18,6 @@ from gputier.errors import CannotPlace, Problem, spelling_hint
 from gputier.plan import StackPlan, WorkloadPlan
 from gputier.plan.machine import Machine
 from gputier.plan.price import cost_of
-from gputier.plan.select import Ask
 from gputier.workload import Declaration, digest
 
 
@@ -151,7 +150,7 @@ def _entry(w: WorkloadPlan, plan: StackPlan, digest_: str) -> Entry:
         attached=attached,
         attached_ssds=v.machine.ssd_count,
         nodes=v.machine.nodes,
-        machines=cost.machines if cost else v.machine.nodes,
+        machines=v.machines,
         capacity=v.use,
         availability=v.availability,
         usd_per_hour=None if cost is None or cost.total is None else round(cost.total, 6),
@@ -260,9 +259,8 @@ def _price_today(
         return None
     host = next((h for h in catalog.hosts() if h.name == entry.instance_type), None)
     machine = Machine(type_, host, entry.attached_ssds, entry.nodes, None, 0.0)
-    machines = Ask(catalog, w.need, w.market, choice).machines or entry.nodes
     discounts = declaration.discounts
-    return cost_of(catalog, machine, entry.region, choice, discounts, machines).total
+    return cost_of(catalog, machine, entry.region, choice, discounts, entry.machines).total
 
 
 def unknown_names(names: Iterable[str], declaration: Declaration) -> list[Problem]:
