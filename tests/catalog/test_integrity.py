@@ -173,6 +173,7 @@ def test_a_duplicate_key_is_found(overlay: Overlay) -> None:
         ("prices", FULL, {"usd_per_hour": "cheap"}, "`cheap`, which is no number"),
         ("prices", FULL, {"provider": "awss"}, "provider is `awss`"),
         ("prices", FULL, {"purchase": "rent"}, "purchase is `rent`"),
+        ("prices", FULL, {"as_of": "2026-13-45"}, "as_of is `2026-13-45`: month must be"),
         ("aws", G5, {"gpu_model": "A10H"}, "gpu_model `A10H` is not in gpus.csv"),
         ("aws", G5, {"gpu_count": ""}, "gpu_count is empty"),
         ("aws", G5, {"nvlink": "yes"}, "nvlink is `yes`, not true, false or empty"),

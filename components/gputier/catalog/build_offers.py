@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 import re
 from typing import NamedTuple
@@ -86,10 +87,21 @@ def prices(tables: tuple[Table, ...]) -> PriceIndex:
             index.setdefault((row[cloud], row[name], row[purchase]), []).append(row)
             dates.add(row[as_of])
     for own in tables[1:]:  # a person's file is checked at once; ours is checked by the tests
-        for _ in records((own,), lambda row: price(row) if row.maybe("usd_per_hour") else None):
+        for _ in records((own,), _checked_price):
             pass
     newest = max((date for date in dates if _DATE.fullmatch(date)), default="")
     return PriceIndex(regional, zonal, columns, newest)
+
+
+def _checked_price(row: Row) -> None:
+    if not row.maybe("usd_per_hour"):
+        return
+    as_of = price(row).as_of
+    if _DATE.fullmatch(as_of):
+        try:
+            datetime.date.fromisoformat(as_of)
+        except ValueError as error:
+            raise ValueError(f"as_of is `{as_of}`: {error}") from None
 
 
 def price(row: Row) -> Price:
