@@ -83,6 +83,16 @@ def test_a_gguf_header_gives_bytes_and_shape(tmp_path: Path, sized: Sized) -> No
     assert found.warnings == ()
 
 
+def test_one_declared_figure_leaves_the_rest_of_a_gguf_header_alone(
+    tmp_path: Path, sized: Sized
+) -> None:
+    file = str(gguf(tmp_path / "tiny.gguf"))
+    plain = sized(weights_index=file, context_tokens=1000)
+    same = sized(weights_index=file, context_tokens=1000, architecture={"gated_ffn": True})
+    assert same.parts == plain.parts
+    assert same.warnings == ()
+
+
 def test_a_gguf_header_tells_experts_and_layers_that_differ(tmp_path: Path) -> None:
     metadata = METADATA | {
         "llama.attention.head_count_kv": [2, 4],

@@ -246,21 +246,20 @@ def _corrected(known: Known, declared: Architecture, key: _Key) -> Known:
     that what the shape does not explain (norms, biases) is kept.
     """
     old = known.shape
-    shape = _overridden(old, declared, assumed=key.name is None and key.config is None)
-    if key.parameters is not None:
-        shape = replace(shape, parameters=float(key.parameters))
-        shape = replace(shape, tied=_ties(shape))
-    elif key.weights is not None:
-        shape = replace(shape, parameters=old.parameters)
-        shape = replace(shape, tied=_ties(shape))
-    elif key.name is not None or key.config is not None:
-        shape = replace(shape, parameters=max(1.0, old.parameters + counted(shape) - counted(old)))
-    else:
+    header = key.weights is not None and key.weights.path.suffix == ".gguf"
+    assumed = key.name is None and key.config is None and not header
+    shape = _overridden(old, declared, assumed=assumed)
+    if key.parameters is not None or key.weights is not None:  # the count is what they say
+        if not header:
+            shape = replace(shape, tied=_ties(shape))
+    elif assumed:
         shape = replace(shape, tied=False)
         shape = replace(shape, parameters=counted(shape))
+    else:
+        shape = replace(shape, parameters=max(1.0, old.parameters + counted(shape) - counted(old)))
     missing = [f for f in _NEEDED if getattr(declared, f) is None]
     warnings = known.warnings
-    if missing and key.name is None and not key.config:
+    if missing and assumed:
         warnings += (
             f"`model.architecture` leaves out {', '.join(missing)}: typical figures stand in",
         )
