@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from gputier.catalog import Catalog, Gpu, InstanceType
 from gputier.plan import Chosen, WorkloadPlan
-from gputier.plan.need import PRODUCTION
+from gputier.workload.declare import PRODUCTION
 
 #: Where scratch disks are mounted.
 SCRATCH = "/scratch"

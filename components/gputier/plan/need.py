@@ -16,8 +16,8 @@ from gputier import sizing
 from gputier.plan.tiers import Floor, FloorValue, purposes, tiers
 from gputier.sizing import Sizing
 from gputier.workload import Workload
+from gputier.workload.declare import PRODUCTION
 
-PRODUCTION = frozenset({"prod", "production"})
 #: Purposes that take as many machines as the model needs; the others stay on one.
 SPREADS_OVER_NODES = frozenset({"training"})
 

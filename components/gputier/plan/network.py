@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from gputier.catalog import Catalog
-from gputier.plan.need import PRODUCTION, Need
+from gputier.plan.need import Need
 from gputier.plan.verdict import Verdict
 from gputier.units import HOURS_PER_MONTH
+from gputier.workload.declare import PRODUCTION
 
 #: Interface endpoints a fleet without internet access needs on AWS: session access, logs,
 #: metrics, its own group, and the instance API. S3 is a gateway endpoint without charge.

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import cast
 
 from gputier import units
-from gputier.plan.need import PRODUCTION
 from gputier.plan.price import LISTED, age_days
 from gputier.plan.select import Ask
 from gputier.plan.verdict import Verdict
+from gputier.workload.declare import PRODUCTION
 
 #: A price older than this is said in a note, days before the catalogue's date.
 OLD_PRICE_DAYS = 180

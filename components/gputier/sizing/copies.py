@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gputier.sizing.records import billions, several
+from gputier.sizing.records import billions, over, several
 
 if TYPE_CHECKING:
     from gputier.sizing.serving import Draft
@@ -28,7 +28,7 @@ def add(job: Job, model: Model, draft: Draft) -> None:
     count = billions(job.known.shape.parameters)
     if job.method == "full":
         share = job.share(3)
-        words = f" ÷ {share:g} GPUs" if share > 1 else ""
+        words = over(share)
         draft.grow("weights", whole / share, f"{count} × 2 B of the frozen reference{words}")
     if objective == "grpo":
         _rollout(job, model, draft, whole)
@@ -37,7 +37,7 @@ def add(job: Job, model: Model, draft: Draft) -> None:
 def _rollout(job: Job, model: Model, draft: Draft, whole: float) -> None:
     """The engine splits its weights as the training does by tensor parallelism, never by ZeRO."""
     shape = job.known.shape
-    words = f" ÷ {job.tensor} GPUs" if job.tensor > 1 else ""
+    words = over(job.tensor)
     count = billions(shape.parameters)
     draft.grow("weights", whole / job.tensor, f"{count} × 2 B of the rollout engine{words}")
     tokens = model.context_tokens or min(shape.max_context or 4096, 4096)

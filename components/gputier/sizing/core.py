@@ -94,11 +94,14 @@ def _seats(model: Model, gpus: int, kept_free: float) -> Sizing:
 
 def _simulated(found: Simulated, gpus: int, kept_free: float) -> Sizing:
     """A simulation, a scene or a published figure: its parts, the CUDA context and a share."""
-    draft = Draft(list(found.parts), list(found.warnings))
-    needed = _needed(draft)
+    needed = sum(part.gib for part in found.parts)
     words = f"{margins.CONTEXT_GIB:g} GiB of CUDA context + {found.margin:g} of {needed:.1f} GiB"
     own = Own(margins.CONTEXT_GIB + needed * found.margin, words)
-    limit = margins.TRAINING_LIMIT
+    return _found(found, gpus, kept_free, own, margins.TRAINING_LIMIT)
+
+
+def _found(found: Simulated, gpus: int, kept_free: float, own: Own, limit: float) -> Sizing:
+    draft = Draft(list(found.parts), list(found.warnings))
     parts = _finish(draft, own, limit, kept_free)
     spread = (1 - found.margin, 1 + found.margin)
     warnings = tuple(draft.warnings)
@@ -154,14 +157,11 @@ def _by_figures(model: Model, gpus: int, kept_free: float) -> Sizing:
     return _simulated(other, gpus, kept_free)
 
 
-def _image(model: Model, found: images.Looked, gpus: int, kept_free: float) -> Sizing:
+def _image(model: Model, found: Simulated, gpus: int, kept_free: float) -> Sizing:
     limit = margins.TRAINING_LIMIT if model.training else margins.SERVING_LIMIT
-    draft = Draft(list(found.parts), list(found.warnings))
-    own = Own(_needed(draft) * found.margin, f"{found.margin:.0%} of {_needed(draft):.1f} GiB")
-    parts = _finish(draft, own, limit, kept_free)
-    spread = (1 - found.margin, 1 + found.margin)
-    warnings = tuple(draft.warnings)
-    return Sizing(gpus, parts, limit, found.basis, found.confidence, warnings, spread)
+    needed = sum(part.gib for part in found.parts)
+    own = Own(needed * found.margin, f"{found.margin:.0%} of {needed:.1f} GiB")
+    return _found(found, gpus, kept_free, own, limit)
 
 
 def _unread(model: Model) -> tuple[str, ...]:

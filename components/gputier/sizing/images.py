@@ -21,6 +21,7 @@ from gputier.sizing.formats import of
 from gputier.sizing.known import FAIR, GOOD, WEAK
 from gputier.sizing.recipes import STATES, adapter_recipe, recipe
 from gputier.sizing.records import GIB, Part, billions
+from gputier.sizing.simulations import Simulated
 from gputier.workload.ml import Model, Training
 
 CONTEXT_GIB = 1.0
@@ -35,16 +36,6 @@ for inference."""
 
 ADAPTER_SHARE = 0.02
 """Adapter parameters of a LoRA on the denoiser; rank 16–64 gives 0.5 to 3 %."""
-
-
-class Looked(NamedTuple):
-    """What the look-up found: parts without a margin, and the fraction to keep as one."""
-
-    parts: tuple[Part, ...]
-    basis: str
-    confidence: str
-    margin: float
-    warnings: tuple[str, ...]
 
 
 class _Asked(NamedTuple):
@@ -74,7 +65,7 @@ def all_names() -> list[str]:
     return [name for row in published.load().names for name in row]
 
 
-def look_up(model: Model) -> Looked | None:
+def look_up(model: Model) -> Simulated | None:
     """Memory of one copy of the pipeline that `model.name` means; None when it is no such."""
     name = names.understood(model.name or "")
     table = published.load()
@@ -271,7 +262,7 @@ def _size(figure: Figure) -> str:
     return f"{figure.resolution}{frames} × {figure.batch}"
 
 
-def _looked(asked: _Asked, parts: list[Part], found: _Found) -> Looked:
+def _looked(asked: _Asked, parts: list[Part], found: _Found) -> Simulated:
     parts.append(
         Part("overhead", CONTEXT_GIB, f"{CONTEXT_GIB:g} GiB for the CUDA context and workspaces")
     )
@@ -280,7 +271,7 @@ def _looked(asked: _Asked, parts: list[Part], found: _Found) -> Looked:
     warnings = (found.warning,) if found.warning else ()
     if not asked.pipeline.verified and asked.pipeline.denoiser:
         warnings += (f"the component sizes of {asked.pipeline.name} are not confirmed",)
-    return Looked(
+    return Simulated(
         tuple(part for part in parts if part.gib > 0),
         f"{asked.pipeline.name}, {asked.words}: {how}; each GPU holds a whole copy",
         confidence,
@@ -289,7 +280,7 @@ def _looked(asked: _Asked, parts: list[Part], found: _Found) -> Looked:
     )
 
 
-def _training(asked: _Asked, training: Training, table: Figures) -> Looked:
+def _training(asked: _Asked, training: Training, table: Figures) -> Simulated:
     """A published training run where there is one, else an estimate part by part."""
     kind = "full" if training.method == "full" else "lora"
     checkpointed = training.gradient_checkpointing != "none"
@@ -310,7 +301,7 @@ def _training(asked: _Asked, training: Training, table: Figures) -> Looked:
     return _estimated_training(asked, training, table)
 
 
-def _estimated_training(asked: _Asked, training: Training, table: Figures) -> Looked:
+def _estimated_training(asked: _Asked, training: Training, table: Figures) -> Simulated:
     form = "4-bit" if training.method == "qlora" else SIXTEEN_BIT
     pipeline = asked.pipeline
     parts = [Part("weights", _weights_gib(pipeline, form), _weights_words(pipeline, form))]

@@ -46,7 +46,6 @@ moments are a row and a column per matrix; LOMO keeps none and no gradients (arX
 class Recipe(NamedTuple):
     """Bytes per trained parameter of one way to train."""
 
-    state: str
     weights: float
     gradients: float
     master: float
@@ -59,13 +58,12 @@ class Recipe(NamedTuple):
 
 
 def recipe(training: Training, state: str) -> Recipe:
-    """The recipe of full training with a declared optimizer."""
+    """The recipe of training parameters in this state with a declared optimizer."""
     base = STATES[state]
     lomo = training.optimizer == "lomo"
     eight_bit = training.optimizer.endswith("8bit")
     moment = EIGHT_BIT_MOMENT if eight_bit else base.moment
     return Recipe(
-        state=state,
         weights=base.weights,
         gradients=0.0 if lomo or training.optimizer_in_backward else base.gradients,
         master=0.0 if lomo else base.master,
@@ -73,19 +71,7 @@ def recipe(training: Training, state: str) -> Recipe:
     )
 
 
-ADAPTER_STATE = StateBytes(4, 4, 0, 4)
-"""Adapters train in FP32: 4 + 4 + 2 × 4 = 16 bytes a parameter with AdamW."""
-
-
 def adapter_recipe(training: Training) -> Recipe:
-    """The recipe of the adapters of LoRA and QLoRA."""
-    base = ADAPTER_STATE
-    lomo = training.optimizer == "lomo"
-    moment = EIGHT_BIT_MOMENT if training.optimizer.endswith("8bit") else base.moment
-    return Recipe(
-        state="fp32",
-        weights=base.weights,
-        gradients=0.0 if lomo or training.optimizer_in_backward else base.gradients,
-        master=0.0,
-        moments=MOMENTS[training.optimizer] * moment,
-    )
+    """The recipe of the adapters of LoRA and QLoRA: they train in FP32, 4 + 4 + 2 × 4 = 16 bytes a
+    parameter with AdamW."""
+    return recipe(training, "fp32")

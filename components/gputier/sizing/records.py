@@ -16,6 +16,11 @@ def several(count: int, thing: str) -> str:
     return f"{count:,} {thing}" + ("" if count == 1 else "s")
 
 
+def over(gpus: float) -> str:
+    """What is added to a formula whose figure is divided among GPUs."""
+    return f" ÷ {gpus:g} GPUs" if gpus > 1 else ""
+
+
 def billions(count: float) -> str:
     """A parameter count in a formula, exact enough to check the arithmetic: `6.98B`, `83.7M`."""
     return f"{count / 1e9:,.2f}B" if count >= 1e9 else f"{count / 1e6:,.1f}M"

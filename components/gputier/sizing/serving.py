@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from gputier.sizing.formats import KV_BYTES, of
 from gputier.sizing.known import Known
-from gputier.sizing.records import GIB, Part, several
+from gputier.sizing.records import GIB, Part, over, several
 from gputier.sizing.shape import Shape
 from gputier.sizing.weights import stored
 from gputier.workload.ml import Model
@@ -74,14 +74,14 @@ def serve(model: Model, known: Known, gpus: int) -> Draft:
     split = 1 if shape.encoder else gpus
     stages = min(model.pipeline_parallel, gpus)
     weights = stored(known, known.precision)
-    held, text = weights.bytes / split, weights.formula + _over(split)
+    held, text = weights.bytes / split, weights.formula + over(split)
     if stages > 1:
         # The first and the last stage hold the embedding and the output layer on top.
         each = 2.0 if of(known.precision).quantised else of(known.precision).bytes
         ends = max(shape.embedding, shape.output) * each
         blocks = max(0.0, weights.bytes - (shape.embedding + shape.output) * each)
         held = min(weights.bytes, blocks / stages + ends) * stages / gpus
-        text = f"the largest of {stages} stages of: {weights.formula}{_over(split // stages)}"
+        text = f"the largest of {stages} stages of: {weights.formula}{over(split // stages)}"
     draft.add("weights", held, text)
     if shape.encoder:
         _encode(model, shape, draft)
@@ -120,10 +120,6 @@ def _overhead(model: Model, known: Known, split: float, draft: Draft) -> None:
         size += matrix
         text += f" + {matrix / 2 / 1e6:,.1f}M × 2 B unpacked"
     draft.add("overhead", size, text)
-
-
-def _over(gpus: int) -> str:
-    return f" ÷ {gpus} GPUs" if gpus > 1 else ""
 
 
 def _context(model: Model, known: Known, draft: Draft) -> int:
@@ -166,7 +162,7 @@ def _cache(model: Model, known: Known, spread: tuple[int, int], draft: Draft) ->
     if known.count_only and model.context_tokens is None:
         half = stored(known, known.precision).bytes * RULE_OF_THUMB_CACHE / gpus
         if half > size:
-            size, text = half, f"rule of thumb: half of the weights again{_over(gpus)}"
+            size, text = half, f"rule of thumb: half of the weights again{over(gpus)}"
     if state:
         text += f" + {shape.state_values / 1e6:.2f}M state values × {STATE_BYTES:g} B × {sequences}"
     draft.add("kv_cache", size + state, text)
@@ -204,7 +200,7 @@ def _cache_share(shape: Shape, spread: tuple[int, int]) -> float:
 
 def _shared(share: float, gpus: int) -> str:
     if gpus == 1 or math.isclose(share, 1 / gpus):
-        return _over(gpus)
+        return over(gpus)
     if share == 1.0:
         return f", whole on each of {gpus} GPUs"
     return f" × {share:.6g}: each of {gpus} GPUs holds one KV head"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from gputier.sizing.known import FAIR, GOOD, WEAK
-from gputier.sizing.records import GIB, Part, billions
+from gputier.sizing.records import GIB, Part, billions, over
 from gputier.workload.ml import Model
 
 CELL_BYTES = {"fp64": 344.0, "fp32": 93.0, "fp16": 55.0}
@@ -29,7 +29,8 @@ _EXACT, _ROUGH = 0.05, 0.25
 
 
 class Simulated(NamedTuple):
-    """Parts without a margin, how they were come by, and the share that is kept as one."""
+    """What a look-up found of anything but a language model: parts without a margin, how they were
+    come by, and the share that is kept as one."""
 
     parts: tuple[Part, ...]
     basis: str
@@ -49,10 +50,6 @@ def look_up(model: Model, gpus: int) -> Simulated | None:
     return next((way(model, gpus) for value, way in ways if value is not None), None)
 
 
-def _over(gpus: int) -> str:
-    return f" ÷ {gpus} GPUs" if gpus > 1 else ""
-
-
 def _precision(model: Model, table: dict[str, float], default: str) -> tuple[str, tuple[str, ...]]:
     """The declared precision where the table has it, else the default with a warning."""
     asked = {"bf16": "fp16"}.get(model.precision or "", model.precision)
@@ -66,7 +63,7 @@ def _cells(model: Model, gpus: int) -> Simulated:
     count = model.cells or 0
     precision, said = _precision(model, CELL_BYTES, "fp32")
     each = CELL_BYTES[precision]
-    formula = f"{billions(count)} cells × {each:g} B ({precision} storage){_over(gpus)}"
+    formula = f"{billions(count)} cells × {each:g} B ({precision} storage){over(gpus)}"
     return Simulated(
         (Part("activations", count * each / gpus / GIB, formula),),
         f"{count:,} cells of a D3Q19 lattice-Boltzmann simulation",
@@ -83,7 +80,7 @@ def _qubits(model: Model, gpus: int) -> Simulated:
     shared = 2 ** (gpus.bit_length() - 1)
     if shared != gpus:
         said += (f"a state vector is split over a power of two: {shared} of {gpus} GPUs hold it",)
-    formula = f"2^{qubits} = {2**qubits:,} amplitudes × {each:g} B{_over(shared)}"
+    formula = f"2^{qubits} = {2**qubits:,} amplitudes × {each:g} B{over(shared)}"
     return Simulated(
         (Part("activations", 2.0**qubits * each / shared / GIB, formula),),
         f"the state vector of {qubits} qubits",

@@ -10,7 +10,7 @@ from gputier.sizing import copies
 from gputier.sizing.formats import of
 from gputier.sizing.known import Known
 from gputier.sizing.recipes import Recipe, adapter_recipe, recipe
-from gputier.sizing.records import GIB, billions
+from gputier.sizing.records import GIB, billions, over
 from gputier.sizing.serving import Draft, layer_bytes
 from gputier.sizing.shape import matrices
 from gputier.sizing.weights import Stored, stored
@@ -198,7 +198,7 @@ def _full(job: Job, draft: Draft) -> None:
 
 
 def _shared(size: float, gpus: float) -> tuple[float, str]:
-    return size / gpus, f" ÷ {gpus:g} GPUs" if gpus > 1 else ""
+    return size / gpus, over(gpus)
 
 
 def _factored(job: Job) -> float:

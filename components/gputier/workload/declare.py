@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
@@ -27,7 +27,8 @@ _NAME = re.compile(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?")
 _FROM_DEFAULTS = re.compile(
     r"workloads\.[a-z0-9-]+\.(?P<field>clouds|regions|zones|capacity|prefer)\b"
 )
-_PRODUCTION = ("prod", "production")
+#: Environments that are production.
+PRODUCTION = ("prod", "production")
 
 Parts = dict[str, tuple[Node, Node]]
 S = TypeVar("S", bound=base.Spec)
@@ -80,7 +81,7 @@ class Declaration:
     @property
     def is_production(self) -> bool:
         """Whether `environment` is prod or production."""
-        return self.environment in _PRODUCTION
+        return self.environment in PRODUCTION
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,8 +320,7 @@ def _filled(raw: Any, defaults: Mapping[str, Any], regions: Mapping[str, str]) -
         if filled.get("clouds") is None:
             asked = {**(as_map(defaults.get("regions")) or {}), **own}
             # `aws:region` is where a stack deploys by itself; it does not name the clouds.
-            real = get_args(model.Cloud)  # a misspelt one is reported below `regions`
-            filled["clouds"] = [c for c, r in asked.items() if r is not None and c in real] or None
+            filled["clouds"] = model.clouds_of(asked)
         if filled.get("clouds") is None and regions:
             filled["clouds"] = list(model.DEFAULT_CLOUDS)
         written = filled.get("clouds")
@@ -333,7 +333,7 @@ def _filled(raw: Any, defaults: Mapping[str, Any], regions: Mapping[str, str]) -
 
 
 def _default_environment(name: str) -> str:
-    return name if name in _PRODUCTION else "dev"
+    return name if name in PRODUCTION else "dev"
 
 
 _is_environment = fields.is_text(
@@ -344,8 +344,8 @@ _is_environment = fields.is_text(
 def _environment(value: object) -> str:
     name = _is_environment(value)
     # `prdo` would quietly be planned without what production demands.
-    close = errors.did_you_mean(name, _PRODUCTION, cutoff=0.7)
-    if name not in _PRODUCTION and close:
+    close = errors.did_you_mean(name, PRODUCTION, cutoff=0.7)
+    if name not in PRODUCTION and close:
         raise complaint(f" is {shown(name)}, almost `{close}`", f"did you mean `{close}`?")
     return name
 

@@ -108,6 +108,13 @@ def _as_entries(value: object) -> object:
     return value if as_map(value) is None else (value,)
 
 
+def clouds_of(regions: Mapping[Any, Any]) -> tuple[str, ...] | None:
+    """Regions alone name the clouds too: who asked for a region did not ask for another cloud's.
+    A misspelt cloud is reported below `regions`, not twice."""
+    real = get_args(Cloud)
+    return tuple(c for c, r in regions.items() if r is not None and c in real) or None
+
+
 class Workload(Spec):
     """One GPU job or service, as declared. Silence leaves a choice to gputier.
 
@@ -191,24 +198,15 @@ class Workload(Spec):
 
     @classmethod
     def prepared(cls, data: dict[str, Any]) -> dict[str, Any]:
-        data = cls._clouds_of_regions(data)
+        regions = as_map(data.get("regions"))
+        if regions and data.get("clouds") is None:
+            data = {**data, "clouds": clouds_of(regions)}
         model = data.get("model")
         written = vars(model) if isinstance(model, Model) else as_map(model)
         if "purpose" in data or written is None:
             return data
         trains = written.get("training") is not None
         return {**data, "purpose": "fine-tuning" if trains else "inference"}
-
-    @staticmethod
-    def _clouds_of_regions(data: dict[str, Any]) -> dict[str, Any]:
-        """Regions alone name the clouds too: who asked for a region did not ask for another
-        cloud's."""
-        regions = as_map(data.get("regions"))
-        if not regions or data.get("clouds") is not None:
-            return data
-        real = get_args(Cloud)  # a misspelt one is reported below `regions`, not twice
-        clouds = tuple(c for c, r in regions.items() if r is not None and c in real)
-        return {**data, "clouds": clouds or None}
 
     def cross_checks(self) -> Iterator[Clash]:
         yield from self._counts()
