@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from pathlib import Path
 
@@ -21,13 +22,8 @@ _FILE_ENDINGS = (".yaml", ".yml", ".json")
 
 def is_file(argument: str) -> bool:
     """Whether a command-line argument names a file (else it names a stack)."""
-    separators = {"/"} | {s for s in (_os_separator(),) if s}
-    has_separator = any(separator in argument for separator in separators)
+    has_separator = "/" in argument or os.sep in argument
     return argument == "-" or has_separator or argument.endswith(_FILE_ENDINGS)
-
-
-def _os_separator() -> str:
-    return str(Path("a") / "b")[1]
 
 
 def resolve(argument: str | None, start: Path) -> tuple[Declaration, ...]:
@@ -46,7 +42,7 @@ def resolve(argument: str | None, start: Path) -> tuple[Declaration, ...]:
     for name, path in here.stacks().items():
         try:
             document = yaml12.read(yaml12.load(path), project.shown_path(path))
-            if _stack_parts(document, here):
+            if _ours(_config(document, here)):
                 found.append(_declare_stack(document, name, path, here))
         except errors.InvalidInput as error:
             wrong += error.problems
@@ -158,11 +154,11 @@ def _map(document: yaml12.Document) -> Parts:
 def _declare_stack(
     document: yaml12.Document, name: str, path: Path, here: project.Project | None
 ) -> Declaration:
-    parts = _stack_parts(document, here)
-    regions, warnings = _regions(_config(document, here))
-    warnings += _warnings(document, here, path)
+    config = _config(document, here)
+    regions, warnings = _regions(config)
+    warnings += _warnings(document, config, here, path)
     origin = Origin(name, document, str(path.parent), _PREFIX, regions, tuple(warnings))
-    return declaration(parts, origin)
+    return declaration(_ours(config), origin)
 
 
 def _config(document: yaml12.Document, here: project.Project | None) -> Parts:
@@ -185,8 +181,8 @@ def _line_of(positions: Positions, line: int) -> str:
     return positions.lines[line] if line < len(positions.lines) else ""
 
 
-def _stack_parts(document: yaml12.Document, here: project.Project | None) -> Parts:
-    config = _config(document, here)
+def _ours(config: Parts) -> Parts:
+    """What is this product's own in a stack's config, keys without their namespace."""
     return {k.removeprefix(_PREFIX): v for k, v in config.items() if k.startswith(_PREFIX)}
 
 
@@ -206,7 +202,9 @@ def _regions(config: Parts) -> tuple[dict[str, str], list[str]]:
     return regions, warnings
 
 
-def _warnings(document: yaml12.Document, here: project.Project | None, path: Path) -> list[str]:
+def _warnings(
+    document: yaml12.Document, config: Parts, here: project.Project | None, path: Path
+) -> list[str]:
     found: list[str] = []
     file = project.shown_path(path)
     entries = document.root.entries or {}
@@ -216,11 +214,10 @@ def _warnings(document: yaml12.Document, here: project.Project | None, path: Pat
             f"{file} takes config from ESC environments, which are not read here; {way_out}"
         )
     if here is not None:
-        own = _config(document, here)
         keys = [
             key
             for key in here.config_keys
-            if (key.startswith(_PREFIX) or key in _REGION_KEYS) and key not in own
+            if (key.startswith(_PREFIX) or key in _REGION_KEYS) and key not in config
         ]
         if keys:
             found.append(
@@ -245,9 +242,10 @@ def read_config_json(text: str | bytes, name: str = STDIN) -> Declaration:
                 " objectValue and secret",
             )
         config[key.replace(":config:", ":", 1)] = (key_node, _config_value(fields, entry))
-    ours = {k.removeprefix(_PREFIX): v for k, v in config.items() if k.startswith(_PREFIX)}
     regions, warnings = _regions(config)
-    return declaration(ours, Origin(_stem(name), document, ".", _PREFIX, regions, tuple(warnings)))
+    return declaration(
+        _ours(config), Origin(_stem(name), document, ".", _PREFIX, regions, tuple(warnings))
+    )
 
 
 def _config_value(fields: Parts, entry: Node) -> Node:
