@@ -61,6 +61,20 @@ def test_a_question_that_hangs_is_a_reboot_and_is_not_waited_for_again(
     assert report["seconds"] < 60, "quick is a minute at most"
 
 
+@pytest.mark.parametrize(
+    ("service", "outcome"),
+    [("failed", REBOOT), ("inactive", "unsupported"), ("active", "unsupported")],
+)
+def test_a_failed_fabric_manager_counts_where_the_switches_are_hidden(
+    run: Judge, service: str, outcome: str
+) -> None:
+    def change(machine: Machine) -> None:
+        machine.service = service
+
+    report = seen(run, change, "a2-ultragpu-8g")
+    assert check(report, "fabric-manager")["outcome"] == outcome
+
+
 def test_a_gpu_that_the_links_leave_out_has_no_links(run: Judge) -> None:
     machine = Machine(H100)
     text = machine.run(["nvidia-smi", "nvlink", "-s"], 9).out

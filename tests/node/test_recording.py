@@ -82,6 +82,9 @@ SECRETS = {
     "disk vol-0fedcba1234567890": "0fedcba1234567890",
     "Serial Number                         : 1652922014237": "1652922014237",
     "arn:aws:iam::123456789012:role/x": "123456789012",
+    '"accountId" : "123456789012",': "123456789012",
+    "account=123456789012": "123456789012",
+    "key AKIAIOSFODNN7EXAMPLE": "IOSFODNN7",
     "mail ann@example.com": "ann@",
     "projects/secret-project/zones/z": "secret-project",
     "at ip-10-20-30-40": "ip-10-20-30-40",
@@ -101,7 +104,7 @@ def test_a_secret_does_not_survive(line: str, secret: str) -> None:
 
 def test_what_checks_judge_survives() -> None:
     kept = ("Driver Version: 580.95.05", "0000:1b:00.0 3D controller [0302]: NVIDIA [10de:2330]",
-            "127.0.0.1 and 169.254.169.254", "Link 0: 26.562 GB/s", "release 13.0, V13.0.85")  # fmt: skip
+            "127.0.0.1 and 169.254.169.254", "Link 0: 26.562 GB/s", "size 500107862016", "release 13.0, V13.0.85")  # fmt: skip
     scrubber = scrub.Scrubber()
     assert [scrubber.text(text) for text in kept] == list(kept)
 

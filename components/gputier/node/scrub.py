@@ -49,6 +49,9 @@ RULES = (
     _rule(r"\b((?:i|ami|vol|eni|subnet|vpc|sg|eipalloc|cr|lt|r)-[0-9a-f]{8,17})\b",
           "i-{n:017x}"),
     _rule(r"\barn:aws[\w-]*:\w+:[\w-]*:(\d{12})\b", "{n:012d}"),
+    # Twelve digits alone may as well be a size: only where something says account.
+    _rule(r"\baccount[ _-]?(?:id)?\"?\s*[:=]\s*\"?(\d{12})\b", "{n:012d}"),
+    _rule(r"\b((?:AKIA|ASIA)[0-9A-Z]{16})\b", "AKIA{n:016d}"),
     _rule(r"\bprojects/([\w-]+)", "project-{n}"),
     _rule(r"\b([\w.+-]+@[\w-]+\.[\w.-]+)\b", "nobody{n}@example.org"),
     _rule(r"(?:serial(?: number)?|asset tag|board id|guid)\"?\s*[:=]\s*\"?([\w:.-]{4,})",
