@@ -178,7 +178,7 @@ def test_deploying_is_refused_with_a_way_out(root: Path, tmp_path: Path, sdk: bo
     if sdk:
         (tmp_path / "pulumi.py").write_text("class RunError(Exception): ...", encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, str(root / "stacks")],
+        [sys.executable, "-S", str(root / "stacks")],  # -S: without the SDK that is installed here
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
         capture_output=True,
         text=True,
