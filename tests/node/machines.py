@@ -243,7 +243,7 @@ class Machine(Host):
     def link(self, path: str) -> str | None:
         return self.links.get(path)
 
-    def write(self, path: str, text: str) -> None:
+    def write(self, path: str, text: str, mode: int = 0o644) -> None:  # noqa: ARG002 (the seam's shape)
         self.written[path] = text
 
     def remove(self, path: str) -> None:

@@ -142,3 +142,11 @@ def test_our_own_program_is_started_with_this_python(place: Path) -> None:
     assert done.rc == 0, done
     assert done.out.startswith("gputier-node ")
     assert host(place).which("@self") == sys.executable
+
+
+def test_a_file_for_its_owner_alone_never_has_another_mode(tmp_path: Path) -> None:
+    host = Host(str(tmp_path))
+    host.write("/etc/secret.env", "A=1\n", 0o600)
+    assert (tmp_path / "etc/secret.env").stat().st_mode & 0o777 == 0o600
+    host.write("/etc/open", "A=1\n")
+    assert (tmp_path / "etc/open").stat().st_mode & 0o777 == 0o644

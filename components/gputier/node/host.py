@@ -195,8 +195,11 @@ class Host:
         except OSError:
             return None
 
-    def write(self, path: str, text: str) -> None:
-        """Replace a file in one step; a reader sees the old text or the new. Raises OSError."""
+    def write(self, path: str, text: str, mode: int = 0o644) -> None:
+        """Replace a file in one step; a reader sees the old text or the new. Raises OSError.
+
+        It is its owner's alone until it is whole: a text that others may not read never is.
+        """
         target = self._inside(path)
         target.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=str(target.parent), prefix=f".{target.name}.")
@@ -205,7 +208,7 @@ class Host:
                 file.write(text)
                 file.flush()
                 os.fsync(file.fileno())
-            Path(name).chmod(0o644)
+            Path(name).chmod(mode)
             Path(name).replace(target)
         except OSError:
             Path(name).unlink()

@@ -162,7 +162,7 @@ class Recorder(Host):
             self.links[path] = target
         return target
 
-    def write(self, path: str, text: str) -> None:
+    def write(self, path: str, text: str, mode: int = 0o644) -> None:
         """A recording changes nothing on the machine."""
 
     def remove(self, path: str) -> None:
@@ -250,7 +250,7 @@ class Replay(Host):
     def link(self, path: str) -> str | None:
         return self.recorded.links.get(path)
 
-    def write(self, path: str, text: str) -> None:
+    def write(self, path: str, text: str, mode: int = 0o644) -> None:  # noqa: ARG002 (the seam's shape)
         self.written[path] = text
 
     def remove(self, path: str) -> None:
