@@ -10,7 +10,6 @@ from collections.abc import Mapping
 
 from gputier.catalog import Catalog, Gpu, InstanceType
 from gputier.plan import Chosen, WorkloadPlan
-from gputier.workload.declare import PRODUCTION
 
 #: Where scratch disks are mounted.
 SCRATCH = "/scratch"
@@ -30,7 +29,8 @@ def expectation(plan: WorkloadPlan, catalog: Catalog) -> Mapping[str, object]:
         **_versions(gpu),
         "host": _host(chosen),
         "machine": _machine(chosen),
-        "gate": "enforce" if plan.need.environment in PRODUCTION else "report",
+        "gate": chosen.boot.gate.mode,
+        "depth": chosen.boot.gate.depth,
     }
     fabric = _fabric(chosen)
     if fabric:
@@ -38,8 +38,6 @@ def expectation(plan: WorkloadPlan, catalog: Catalog) -> Mapping[str, object]:
     scratch = _scratch(chosen)
     if scratch:
         found["scratch"] = scratch
-    if chosen.gate_depth:
-        found["depth"] = chosen.gate_depth
     return found
 
 

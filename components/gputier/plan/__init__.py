@@ -14,6 +14,16 @@ from types import ModuleType
 from typing import Any
 
 from gputier.plan.assemble import plan_declaration, plan_workload, unplaced_problems
+from gputier.plan.boot import (
+    BootPlan,
+    ContainerPlan,
+    DriverPlan,
+    FrameworkPlan,
+    GatePlan,
+    ImagePlan,
+    MirrorsPlan,
+    ProxyPlan,
+)
 from gputier.plan.document import money, plan_document, sizing_document
 from gputier.plan.explain import FloorCost
 from gputier.plan.market import DEPLOYABLE
@@ -28,10 +38,18 @@ __all__ = [
     "AROUND",
     "DEPLOYABLE",
     "RULES",
+    "BootPlan",
     "Chosen",
+    "ContainerPlan",
+    "DriverPlan",
     "Floor",
     "FloorCost",
+    "FrameworkPlan",
+    "GatePlan",
+    "ImagePlan",
+    "MirrorsPlan",
     "Need",
+    "ProxyPlan",
     "Reason",
     "StackPlan",
     "Tier",

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from gputier.catalog import Catalog, InstanceType
 from gputier.errors import InvalidInput, Problem, spelling_hint
 from gputier.plan import explain, rank
+from gputier.plan.boot import plan_boot
 from gputier.plan.budget import plan_budget
 from gputier.plan.market import market_of, market_problems
 from gputier.plan.model import Chosen, StackPlan, WorkloadPlan
@@ -22,7 +23,6 @@ from gputier.plan.price import commitments, cost_of
 from gputier.plan.scaling import hours_of, plan_scaling
 from gputier.plan.select import Ask, select
 from gputier.plan.storage import plan_storage
-from gputier.plan.tiers import tiers
 from gputier.plan.verdict import Verdict
 from gputier.workload import Declaration, Discount, Workload
 
@@ -255,7 +255,6 @@ def _chosen(ask: Ask, best: Verdict, sharing: int, environment: str) -> Chosen:
         "metrics": monitoring.usd_per_month,
         "licence": licence,
     }
-    tier = tiers().get(w.tier or "")
     return Chosen(
         verdict=best,
         zones=network.zones,
@@ -276,7 +275,7 @@ def _chosen(ask: Ask, best: Verdict, sharing: int, environment: str) -> Chosen:
         monitoring=monitoring,
         budget=plan_budget(w, (monthly, *around.values())),
         commitments=commitments(catalog, best.machine, best.region, bare),
-        gate_depth=tier.depth if tier else "",
+        boot=plan_boot(catalog, ask.need, best),
         notes=tuple(notes_of(ask, best, network.notes + storage.notes, environment)),
     )
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from gputier.plan import rank, rules
+from gputier.plan.boot import BootPlan
 from gputier.plan.explain import FloorCost, Leaning, OtherWay
 from gputier.plan.model import Chosen, StackPlan, WorkloadPlan
 from gputier.plan.need import Need
@@ -217,10 +218,29 @@ def _chosen(c: Chosen) -> Json:
         },
         "monitoring": {"metrics": c.monitoring.metrics},
         "budget": _budget(c),
-        "gate_depth": c.gate_depth or None,
+        "boot": boot_document(c.boot),
         "notes": list(c.notes),
     }
     return document
+
+
+def boot_document(boot: BootPlan) -> Json:
+    """What a machine is given at boot; None is what does not apply."""
+    parts = (boot.framework, boot.proxy, boot.mirrors)
+    framework, proxy, mirrors = (part._asdict() if part else None for part in parts)
+    container = None
+    if boot.container:
+        container = {**boot.container._asdict(), "env": dict(boot.container.env)}
+    return {
+        **boot._asdict(),
+        "image": boot.image._asdict(),
+        "driver": boot.driver._asdict(),
+        "framework": framework,
+        "container": container,
+        "proxy": proxy,
+        "mirrors": mirrors,
+        "gate": boot.gate._asdict(),
+    }
 
 
 def _budget(c: Chosen) -> Json | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from gputier.plan.boot import BootPlan
 from gputier.plan.budget import BudgetPlan
 from gputier.plan.explain import FloorCost, Leaning, OtherWay
 from gputier.plan.market import Market
@@ -46,7 +47,7 @@ class Chosen(NamedTuple):
     monitoring: MonitoringPlan
     budget: BudgetPlan | None
     commitments: tuple[Commitment, ...]
-    gate_depth: str
+    boot: BootPlan
     notes: tuple[str, ...]
 
     @property

@@ -69,6 +69,9 @@ class Spec(BaseModel):
     LATER: ClassVar[frozenset[str]] = frozenset()
     """Fields of the design that no release reads yet."""
 
+    ORDERED: ClassVar[frozenset[str]] = frozenset()
+    """Lists whose order means something."""
+
     @classmethod
     def prepared(cls, data: dict[str, Any]) -> dict[str, Any]:
         """The written fields after shorthand was spelt out. Must accept anything as a value."""

@@ -15,7 +15,7 @@ from pydantic_core import PydanticCustomError
 from gputier import errors
 
 TYPE = "gputier"
-Place = Literal["value", "key"] | tuple[int, int]
+Place = Literal["value", "key", "hidden"] | tuple[int, int]
 
 
 def complaint(
@@ -29,8 +29,9 @@ def complaint(
     """The sentence `{before}{name of the field}{after}` and the way out.
 
     `place` says where the caret goes: to the value, to the key, or to a part of a text value, as
-    (offset, length). `short` names the field loosely ("schedule of `tuner`"), for sentences in
-    which it is not the subject.
+    (offset, length); `hidden` is the value, without the line of the file, which nobody may print.
+    `short` names the field loosely ("schedule of `tuner`"), for sentences in which it is not the
+    subject.
     """
     context: dict[str, Any] = {
         "before": before,

@@ -14,7 +14,6 @@ from typing import Any
 from gputier.workload.base import Spec
 from gputier.workload.ml import Model
 from gputier.workload.model import Discount, Workload
-from gputier.workload.running import CapacityChoice
 from gputier.workload.shapes import as_items, as_map
 
 
@@ -22,7 +21,7 @@ def digest(workload: Workload, environment: str = "dev", discounts: Sequence[Dis
     """16 hex digits of SHA-256 over what was declared; equal for equal meaning.
 
     Defaults are left out, so that a release that adds fields keeps every digest. Lists whose order
-    means nothing are sorted; `capacity` keeps its order, which is the order tried.
+    means nothing are sorted; a model's `ORDERED` ones keep it.
     """
     told = {
         "environment": environment,
@@ -48,17 +47,21 @@ def _contents(value: Spec) -> dict[str, str]:
     }
 
 
-def meaning(value: object) -> Any:
+def meaning(value: object, *, ordered: bool = False) -> Any:
+    """The plain values of what was declared, defaults left out."""
     if isinstance(value, Spec):
         fields = type(value).model_fields
         here = {name: getattr(value, name) for name in fields}
-        told = {n: meaning(v) for n, v in here.items() if v != fields[n].default}
+        told = {
+            n: meaning(v, ordered=n in value.ORDERED)
+            for n, v in here.items()
+            if v != fields[n].default
+        }
         return told | _contents(value)
     if (entries := as_map(value)) is not None:
         return {key: meaning(item) for key, item in entries.items()}
     if (items := as_items(value)) is not None:
         plain = [meaning(item) for item in items]
-        ordered = any(isinstance(item, CapacityChoice) for item in items)
         return plain if ordered else sorted(plain, key=_canonical)
     if isinstance(value, float):  # 12 digits: 1GB/s and 1000MB/s may differ in the last bit
         return int(value) if value.is_integer() else float(f"{value:.12g}")

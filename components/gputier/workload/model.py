@@ -24,11 +24,13 @@ from gputier.workload.running import (
     Zone,
 )
 from gputier.workload.shapes import as_map
+from gputier.workload.software import Container, ImageChoice, Mirrors, Proxy, Software, Validation
 
 __all__ = [
     "Architecture",
     "Budget",
     "CapacityChoice",
+    "Container",
     "Cpu",
     "Defaults",
     "Discount",
@@ -36,11 +38,16 @@ __all__ = [
     "Gpu",
     "GpuName",
     "Image",
+    "ImageChoice",
+    "Mirrors",
     "Model",
     "Network",
+    "Proxy",
     "Scale",
     "ScheduleEntry",
+    "Software",
     "Training",
+    "Validation",
     "Workload",
 ]
 
@@ -101,6 +108,8 @@ _CPU = Cpu.model_construct()
 _DISK = Disk.model_construct()
 _NETWORK = Network.model_construct()
 _SCALE = Scale.model_construct()
+_SOFTWARE = Software.model_construct()
+_VALIDATION = Validation.model_construct()
 _ON_DEMAND = (CapacityChoice.model_construct(use="on_demand"),)
 
 
@@ -122,9 +131,8 @@ class Workload(Spec):
     `gputier.errors.InvalidInput` with every problem at once.
     """
 
-    LATER: ClassVar[frozenset[str]] = frozenset(
-        {"software", "validation", "identity", "rollout", "tags", "was"}
-    )
+    LATER: ClassVar[frozenset[str]] = frozenset({"identity", "rollout", "tags", "was"})
+    ORDERED: ClassVar[frozenset[str]] = frozenset({"capacity"})
 
     tier: Annotated[Tier, fields.choice(Tier, _TIER_NAMES)] | None = Field(
         default=None,
@@ -194,6 +202,10 @@ class Workload(Spec):
     ] = Field(default=(), description="When machines run. Default: always.")
     budget: Budget | None = Field(
         default=None, description="What the workload may cost in a month."
+    )
+    software: Software = Field(default=_SOFTWARE, description="What runs on the machines.")
+    validation: Validation = Field(
+        default=_VALIDATION, description="How a machine proves itself before it takes work."
     )
 
     @classmethod

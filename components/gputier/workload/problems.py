@@ -89,7 +89,28 @@ def translate(
         found.setdefault((problem.path, problem.message), problem)
     if (more := len(lines) - _MOST_OF_ONE) > 0:
         found["", ""] = Problem(root.path, f"and {more:,} more problems of {root.alone}")
-    return list(found.values())
+    return _without_secrets(list(found.values()))
+
+
+#: What is printed for a line that holds a secret.
+HIDDEN = "(this line holds a secret and is not shown)"
+
+
+def _without_secrets(found: Sequence[Problem]) -> list[Problem]:
+    """No problem shows a line of the file that another one says holds a secret."""
+    places = [p.position for p in found if p.position]
+    secret = {(at.file, at.line) for at in places if at.source_line.endswith(HIDDEN)}
+    return [
+        replace(p, position=_hidden(p.position))
+        if p.position and (p.position.file, p.position.line) in secret
+        else p
+        for p in found
+    ]
+
+
+def _hidden(position: Position) -> Position:
+    length = len(HIDDEN)
+    return replace(position, source_line=" " * (position.column - 1) + HIDDEN, length=length)
 
 
 def within_reason(found: Sequence[Problem]) -> list[Problem]:
@@ -134,6 +155,8 @@ def _problem(line: Mapping[str, Any], data: object, root: Root, places: Places |
 
 def _part(position: Position | None, place: Place, value: object) -> Position | None:
     """The position of a part of a text value, where the text stands in one line as it is."""
+    if position is not None and place == "hidden":
+        return _hidden(position)
     if position is None or isinstance(place, str) or not isinstance(value, str):
         return position
     begin = position.source_line.find(value, position.column - 1)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import BeforeValidator
 from pydantic.fields import FieldInfo
 
-from gputier.workload import cron, model, yaml12
+from gputier.workload import cron, model, software, yaml12
 from gputier.workload.base import Spec
 from gputier.workload.shapes import as_items
 
@@ -72,6 +72,12 @@ SECTIONS: tuple[tuple[str, str, type[Spec]], ...] = (
     ("scale", "scale.", model.Scale),
     ("schedule", "schedule[].", model.ScheduleEntry),
     ("budget", "budget.", model.Budget),
+    ("software", "software.", software.Software),
+    ("software.image", "software.image.", software.ImageChoice),
+    ("software.container", "software.container.", software.Container),
+    ("software.proxy", "software.proxy.", software.Proxy),
+    ("software.mirrors", "software.mirrors.", software.Mirrors),
+    ("validation", "validation.", software.Validation),
     ("defaults", "defaults.", model.Defaults),
     ("discount", "discounts[].", model.Discount),
 )
