@@ -8,7 +8,7 @@ a module of this package with `run(work: Work) -> StageResult`; it may also rais
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gputier.node.engine import DEFAULT_REMEDIES, TOTAL_SECONDS, Context
 from gputier.node.expect import Expectation
@@ -91,9 +91,11 @@ class Work(Context):
         self.deadline = host.monotonic() + seconds
         self.warnings: list[str] = []
 
-    def must(self, words: str, *argv: str, limit: float = 600.0, remedy: str = "") -> Done:
+    def must(
+        self, words: str, *argv: str, limit: float = 600.0, remedy: str = "", **kept: Any
+    ) -> Done:
         """Run a command that has to end well. Raises Halt: config, or inconclusive out of time."""
-        done = self.run(*argv, limit=limit)
+        done = self.run(*argv, limit=limit, **kept)
         if done.ok:
             return done
         evidence = f"{words}: {' '.join(argv[:6])}: {done.how}"
