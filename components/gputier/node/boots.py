@@ -1,5 +1,8 @@
 """Reboots are counted across boots: the second one that is asked for becomes a replacement.
 
+Those that preparation needs (a driver, a MIG mode) have a count and a limit of their own: a machine
+that was rebooted for its driver may still be rebooted once for its health.
+
 The count lies in /var/lib on the root volume, bound to this instance: an image baked from a used
 machine starts at zero, a healthy verdict sets it back, and two runs in one boot count once. It is
 never kept on a disk that a stop or a host change wipes.
@@ -9,7 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gputier.node import disks, plain
 from gputier.node.engine import Context, Verdict
@@ -28,6 +31,7 @@ class Boots(NamedTuple):
     now: str | None
     machine: str
     asked: tuple[str, ...]
+    prepared: tuple[str, ...] = ()
 
     @property
     def earlier(self) -> tuple[str, ...]:
@@ -58,14 +62,41 @@ def machine_id(host: Host) -> str:
 
 def read(host: Host) -> Boots:
     """The count so far; another instance's does not count, nor what cannot be read."""
-    machine, asked = machine_id(host), ()
+    machine = machine_id(host)
     try:
-        data = plain.mapping(json.loads(host.read(FILE) or "{}"))
-        if data and data.get("machine") == machine:
-            asked = tuple(str(boot) for boot in plain.sequence(data.get("asked")) or ())
+        data = plain.mapping(json.loads(host.read(FILE) or "{}")) or {}
     except ValueError:
-        asked = ()
-    return Boots(boot_id(host), machine, asked)
+        data = {}
+    if data.get("machine") != machine:
+        data = {}
+    asked, prepared = (
+        tuple(str(boot) for boot in plain.sequence(data.get(key)) or ())
+        for key in ("asked", "prepared")
+    )
+    return Boots(boot_id(host), machine, asked, prepared)
+
+
+def prepare(ctx: Context, allowed: int) -> str | None:
+    """Count a reboot that preparation needs; why it may not be, None when it may.
+
+    A reboot that cannot be counted is not done: it could be the first of very many.
+    """
+    found = read(ctx.host)
+    before = len([boot for boot in found.prepared if boot != found.now])
+    if before >= allowed:
+        return f"{before} of {allowed} reboot(s) for preparation are used up"
+    if found.now is None:
+        return "this boot cannot be told from the next, so the reboot cannot be counted"
+    if found.now not in found.prepared:
+        found = found._replace(prepared=(*found.prepared, found.now)[-KEPT:])
+    return next(iter(_write(ctx, found)), None)
+
+
+def arrived(ctx: Context) -> None:
+    """The node has its verdict: what it is rebooted for from now on is counted from zero."""
+    found = read(ctx.host)
+    if found.prepared:
+        _write(ctx, found._replace(prepared=()))
 
 
 def settle(ctx: Context, verdict: Verdict, keep: bool = True) -> Verdict:
@@ -102,11 +133,15 @@ def _replaced(verdict: Verdict, before: int) -> Verdict:
 
 def _write(ctx: Context, found: Boots) -> list[str]:
     why = _volatile(ctx)
-    if why and found.asked:
+    counted = found.asked or found.prepared
+    if why and counted:
         return [f"reboots cannot be counted: {why}"]
-    if not found.asked and ctx.host.read(FILE) is None:
+    if not counted and ctx.host.read(FILE) is None:
         return []
-    text = json.dumps({"machine": found.machine, "asked": list(found.asked)}) + "\n"
+    data: dict[str, Any] = {"machine": found.machine, "asked": list(found.asked)}
+    if found.prepared:
+        data["prepared"] = list(found.prepared)
+    text = json.dumps(data) + "\n"
     try:
         ctx.host.write(FILE, text)
     except OSError as error:

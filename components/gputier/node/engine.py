@@ -33,7 +33,21 @@ from gputier.node.result import (
 
 # What is judged here, and what needs one of it, is about GPUs.
 GPU_STAGES = ("driver", "health")
-STAGES = ("hardware", "driver", "health", "fabric", "disks", "host", "software", "load", "end")
+PREPARATION = "preparation"
+STAGES = (
+    PREPARATION,
+    "hardware",
+    "driver",
+    "health",
+    "fabric",
+    "disks",
+    "host",
+    "software",
+    "load",
+    "end",
+)
+# What a machine that was not prepared to the end can still be found guilty of: a bad host.
+PROOF = ("hardware", "health")
 # Every command of a quick check together; a boot has an hour at the very most.
 TOTAL_SECONDS = {"quick": 180.0, "standard": 1200.0, "burn-in": 5400.0}
 WEDGED_REMEDY = "reboot once: the driver or a GPU is stuck; the second time the machine is replaced"
@@ -75,6 +89,7 @@ class Context:
         self.deadline = float("inf")
         self.end = float("inf")
         self.card = cards.by_text(expect.text("gpu.model"))
+        self.unprepared: Result | None = None
 
     def left(self) -> float:
         """Seconds until this check has to be done."""
@@ -125,9 +140,12 @@ class Verdict(NamedTuple):
 
 
 def run(ctx: Context, checks: Sequence[Check], depth: str) -> Verdict:
-    """Every check that applies, in order, at this depth."""
+    """Every check that applies, in order, at this depth; first what ended the preparation."""
     started = ctx.host.monotonic()
-    ctx.end = started + (ctx.expect.number("limits.total_seconds") or TOTAL_SECONDS[depth])
+    total = ctx.expect.number("limits.total_seconds") or TOTAL_SECONDS[depth]
+    ctx.end = min(ctx.end, started + total)
+    if ctx.unprepared:
+        ctx.results[ctx.unprepared.name] = ctx.unprepared
     skipped: list[tuple[str, str]] = []
     of_gpus: set[str] = set()
     for check in checks:
@@ -198,6 +216,12 @@ def _tried(check: Check, ctx: Context) -> Finding:
 def _explained(check: Check, ctx: Context, finding: Finding) -> tuple[Finding, tuple[str, ...]]:
     """A symptom behind a configuration cause says nothing about the hardware."""
     causes = tuple(name for name in check.explained_by if ctx.outcome(name) == CONFIG)
+    if ctx.unprepared and not causes and finding.outcome in ORDER[:-1]:
+        proof = finding.outcome == REPLACE and check.stage in PROOF
+        causes = () if proof else (ctx.unprepared.name,)
+        if causes and finding.outcome == CONFIG:
+            words = f"{finding.evidence} (the machine was not prepared to the end)"
+            return inconclusive(words, finding.expected), causes
     if finding.outcome not in (REPLACE, REBOOT, INCONCLUSIVE) or not causes:
         return finding, ()
     words = f"{finding.evidence} (explained by {', '.join(causes)})"

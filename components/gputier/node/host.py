@@ -20,6 +20,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from gputier.node import processes
+
 # Where images put tools that a service's PATH does not have.
 TOOL_PLACES = (
     "/usr/local/sbin",
@@ -329,7 +331,10 @@ def _ended(process: subprocess.Popen[bytes], deadline: float) -> bool:
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill the group; give up waiting after a second, for a process in state D never dies."""
+    """Kill the group and what left it; give up waiting after a second, for a process in state D
+    never dies."""
+    if process.poll() is None:
+        processes.end(process.pid)
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):

@@ -88,6 +88,7 @@ class Work(Context):
         super().__init__(host, expect)
         self.settings = settings
         self.seconds = seconds
+        self.depth = settings.depth
         self.deadline = host.monotonic() + seconds
         self.warnings: list[str] = []
 
@@ -277,7 +278,8 @@ STAGES: tuple[Stage, ...] = (
     Stage(VALIDATE, "validation", "validate", (
         _checks("burn-in", _burn_in), _checks("standard", _standard), _checks("quick")), _judged),
     Stage(GATE, "gate", "gate", _one(
-        120, "the report is put and the cloud is told, each with retries")),
+        420, "the report is put for up to 120 s, the breaker's state 60 s, and the cloud's answer "
+        "is worth 180 s of trying (github.com/PrairieLearn/PrairieLearn/issues/15586)")),
     Stage(WORKLOAD, "the workload itself", "workload", _one(
         900, "a container image of 10 to 20 GB is pulled"), _workload),
 )

@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gputier.node import boots, expect, report, screen
+from gputier.node import boots, expect, report, screen, settings
 from gputier.node.checks import ALL
-from gputier.node.engine import Context, run
+from gputier.node.engine import Context, Verdict, run
 from gputier.node.host import Host
 from gputier.node.result import EXIT
 
@@ -37,6 +38,11 @@ def add_expect(arguments: argparse.ArgumentParser) -> None:
     arguments.add_argument("--expect", metavar="FILE", help=f"the expectation; default {EXPECT}")
 
 
+def add_settings(arguments: argparse.ArgumentParser) -> None:
+    words = f"the settings of the boot; default {settings.FILE}"
+    arguments.add_argument("--settings", metavar="FILE", help=words)
+
+
 def add_run(arguments: argparse.ArgumentParser) -> None:
     """The options of everything that judges."""
     add_expect(arguments)
@@ -58,11 +64,41 @@ def read_expectation(host: Host, path: str | None) -> expect.Expectation:
     return expect.read(text)
 
 
+def read_settings(host: Host, path: str | None) -> settings.Settings:
+    """The settings of a file that the caller names, or of their place. Raises BadSettings."""
+    if path is None:
+        text = host.read(settings.FILE)
+        if text is None:
+            raise settings.BadSettings([f"{settings.FILE} is not there: name one with --settings"])
+        return settings.read(text)
+    try:
+        return settings.read(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise settings.BadSettings([f"{path}: {error}"]) from None
+
+
 def judge(host: Host, wanted: expect.Expectation, depth: str | None, keep: bool = True) -> Run:
     """Run the checks and settle the count of reboots; with `keep` it and the report are written."""
-    chosen = depth or wanted.depth
-    ctx = Context(host, wanted)
-    verdict = boots.settle(ctx, run(ctx, ALL, chosen), keep)
+    return judge_in(Context(host, wanted), depth, keep)
+
+
+def _as_it_is(_: Context, verdict: Verdict) -> Verdict:
+    return verdict
+
+
+def judge_in(
+    ctx: Context,
+    depth: str | None,
+    keep: bool = True,
+    after: Callable[[Context, Verdict], Verdict] = _as_it_is,
+) -> Run:
+    """The same in a context of the caller's: with an end, or with what ended the preparation.
+
+    `after` may still change the verdict before it counts.
+    """
+    host = ctx.host
+    chosen = depth or ctx.expect.depth
+    verdict = boots.settle(ctx, after(ctx, run(ctx, ALL, chosen)), keep)
     found = report.build(ctx, verdict, chosen)
     if keep:
         trouble = report.save(host, found)

@@ -1,0 +1,24 @@
+"""The verdict is told: the report first, then the cloud, then the machine's own gate."""
+
+from __future__ import annotations
+
+from gputier.node import gates, report, timeline
+from gputier.node.cloud import identity
+from gputier.node.result import INCONCLUSIVE
+from gputier.node.stages import StageResult, Work, inconclusive, ok
+
+
+def run(work: Work) -> StageResult:
+    """Admit or refuse by the report on disk; healthy when the cloud was told all of it."""
+    found = report.load(work.host)
+    if found is None:
+        # Without a report nothing is known, and nobody is let in on that.
+        return inconclusive(f"there is no report in {report.FILE}")
+    gate = gates.of(work.settings, identity.load(work.host), work.host)
+    leaves = timeline.INTERRUPTION in found["causes"]
+    settled = gate.leave(found) if leaves else gate.settle(found)
+    work.warnings += settled.notes
+    if settled.failed:
+        steps = ", ".join(step.value for step in settled.failed)
+        return StageResult(INCONCLUSIVE, f"{settled.words}; not done: {steps}")
+    return ok(settled.words, changed=True)
