@@ -18,8 +18,12 @@ SCRATCH = "/scratch"
 LINK_GB_S = {"Ampere": 50, "Hopper": 50, "Blackwell": 100, "Blackwell Ultra": 100}
 
 
-def expectation(plan: WorkloadPlan, catalog: Catalog) -> Mapping[str, object]:
-    """What one machine of this plan must be. Raises `ValueError` when nothing was chosen."""
+def expectation(plan: WorkloadPlan, catalog: Catalog, priced: bool = True) -> Mapping[str, object]:
+    """What one machine of this plan must be. Raises `ValueError` when nothing was chosen.
+
+    Without a price it is what goes into user data: a price that changes replaces no machine
+    (docs/adr/0013).
+    """
     chosen = plan.chosen
     if chosen is None:
         raise ValueError(f"no machine was chosen for {plan.name}")
@@ -28,11 +32,11 @@ def expectation(plan: WorkloadPlan, catalog: Catalog) -> Mapping[str, object]:
         "gpu": _gpu(plan, gpu, chosen),
         **_versions(gpu),
         "host": _host(chosen),
-        "machine": _machine(chosen),
+        "machine": _machine(chosen, priced),
         "gate": chosen.boot.gate.mode,
         "depth": chosen.boot.gate.depth,
     }
-    fabric = _fabric(chosen)
+    fabric = fabric_of(chosen)
     if fabric:
         found["fabric"] = fabric
     scratch = _scratch(chosen)
@@ -94,18 +98,18 @@ def _host(chosen: Chosen) -> dict[str, object]:
     return found
 
 
-def _machine(chosen: Chosen) -> dict[str, object]:
+def _machine(chosen: Chosen, priced: bool) -> dict[str, object]:
     verdict = chosen.verdict
     found: dict[str, object] = {
         "cloud": verdict.type.cloud,
         "instance_type": verdict.machine.instance_type,
     }
-    if verdict.per_machine is not None:
+    if priced and verdict.per_machine is not None:
         found["usd_per_hour"] = round(verdict.per_machine, 6)
     return found
 
 
-def _fabric(chosen: Chosen) -> dict[str, object]:
+def fabric_of(chosen: Chosen) -> dict[str, object]:
     """Only where machines work together: alone, a machine is given no fabric interfaces."""
     kind = chosen.network.fabric
     if kind == "none":

@@ -1,0 +1,81 @@
+"""What the metrics agent of a machine is told to send: per GPU, per machine, rolled up per group.
+
+The same figures that `plan/monitoring.py` counts the money of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+#: Names are the agent's own; CloudWatch shows them with `nvidia_smi_` before
+#: (docs.aws.amazon.com, CloudWatch-Agent-NVIDIA-GPU; agent 1.300071.0 of 2026-07-22).
+GPU = ("utilization_gpu", "temperature_gpu", "memory_used")
+INTERVAL_SECONDS = 60
+
+#: Of the hostmetrics receiver, one series per process and GPU: dear, and nobody's alarm
+#: (github.com/GoogleCloudPlatform/ops-agent 2.71.0).
+PER_PROCESS = ("agent.googleapis.com/gpu/processes/*", "agent.googleapis.com/processes/*")
+#: Of DCGM (receiver version 2) what hostmetrics lacks stays: temperature, ECC errors, Xids.
+DCGM_LEFT_OUT = tuple(
+    f"workload.googleapis.com/gpu.dcgm.{name}"
+    for name in (
+        "utilization", "sm.*", "pipe.*", "codec.*", "memory.*", "pcie.*", "nvlink.*", "clock.*",
+        "energy_consumption",
+    )
+)  # fmt: skip
+
+AGENTS = {"aws": "cloudwatch", "gcp": "ops-agent"}
+
+
+def metrics(cloud: str, grouped: bool) -> Mapping[str, Any]:
+    """The `metrics` section of the settings. `grouped`: the machine is one of a group, whose mean
+    is what scaling goes by."""
+    agent = AGENTS.get(cloud, "none")
+    if agent == "cloudwatch":
+        return {"agent": agent, "config": _cloudwatch(grouped)}
+    if agent == "ops-agent":
+        return {"agent": agent, "config": _ops_agent()}
+    return {"agent": agent}
+
+
+def _cloudwatch(grouped: bool) -> Mapping[str, Any]:
+    """Target tracking needs a series with the group as its only dimension, which
+    `aggregation_dimensions` makes (CloudWatch-Agent-Configuration-File-Details, 2026-08)."""
+    names = ("AutoScalingGroupName", "InstanceId") if grouped else ("InstanceId",)
+    sent: dict[str, Any] = {
+        "append_dimensions": {name: f"${{aws:{name}}}" for name in names},
+        "metrics_collected": {
+            "nvidia_gpu": {"measurement": list(GPU)},
+            "mem": {"measurement": ["used_percent"]},
+            "disk": {"measurement": ["used_percent"], "resources": ["/"]},
+        },
+    }
+    if grouped:
+        sent["aggregation_dimensions"] = [["AutoScalingGroupName"]]
+    return {"agent": {"metrics_collection_interval": INTERVAL_SECONDS}, "metrics": sent}
+
+
+def _ops_agent() -> Mapping[str, Any]:
+    """The agent finds the GPUs by itself; temperature comes from DCGM alone."""
+    every = f"{INTERVAL_SECONDS}s"
+    return {
+        "metrics": {
+            "receivers": {
+                "hostmetrics": {"type": "hostmetrics", "collection_interval": every},
+                "dcgm": {"type": "dcgm", "receiver_version": 2, "collection_interval": every},
+            },
+            "processors": {
+                "processes": {"type": "exclude_metrics", "metrics_pattern": list(PER_PROCESS)},
+                "most": {"type": "exclude_metrics", "metrics_pattern": list(DCGM_LEFT_OUT)},
+            },
+            "service": {
+                "pipelines": {
+                    "default_pipeline": {
+                        "receivers": ["hostmetrics"], "processors": ["processes"],
+                    },
+                    "dcgm": {"receivers": ["dcgm"], "processors": ["most"]},
+                }
+            },
+        }
+    }  # fmt: skip
