@@ -13,7 +13,7 @@ import pytest
 from tests.node.cases import both, cell, driver, hangs, log, says
 from tests.node.machines import KINDS, Machine
 
-from gputier.node import expect, pci, preparing, versions, xids
+from gputier.node import expect, pci, versions, xids
 from gputier.node.engine import Context
 from gputier.node.expect import BadExpectation
 from gputier.node.result import CONFIG, HEALTHY, INCONCLUSIVE, REBOOT, REPLACE, WARNING
@@ -228,35 +228,6 @@ def test_the_last_disk_that_is_gone_is_a_bad_host(run: Judge) -> None:
         machine.files["/sys/block/loop0/size"] = "0"
 
     assert check(seen(run, change, "g4dn.xlarge"), "scratch-disks")["outcome"] == REPLACE
-
-
-@pytest.mark.parametrize("said", ["error: /dev/nvme1n1: Permission denied", "Input/output error"])
-def test_a_disk_that_blkid_cannot_read_is_not_blank(said: str) -> None:
-    machine = Machine("g4dn.xlarge")
-    machine.says("blkid -p", 2, err=said)
-    context = Context(machine, expect.read(json.dumps(machine.expectation())))
-    with pytest.raises(preparing.Refused):
-        preparing.signature(context, "/dev/nvme1n1")
-
-
-def test_a_disk_of_an_unknown_model_is_never_formatted() -> None:
-    """Blank or not: it may be a volume that somebody has just attached."""
-    machine = Machine("g4dn.xlarge")
-    for path in [p for p in machine.files if p.endswith("/nvme1n1/device/model")]:
-        machine.files[path] = "Somebody's Block Storage"
-    machine.files["/proc/self/mountinfo"] = "1 0 259:1 / / rw - ext4 /dev/nvme0n1p1 rw\n"
-    context = Context(machine, expect.read(json.dumps(machine.expectation())))
-    with pytest.raises(preparing.Refused, match=r"by model: nvme1n1 \(Somebody's Block Storage\)"):
-        preparing.scratch(context)
-
-
-def test_a_disk_that_cannot_be_read_at_all_is_not_blank() -> None:
-    machine = Machine("g4dn.xlarge")
-    machine.says("blkid -p", 2)
-    machine.says("dd", 1, err="dd: error reading '/dev/nvme1n1': Input/output error")
-    context = Context(machine, expect.read(json.dumps(machine.expectation())))
-    with pytest.raises(preparing.Refused, match="cannot be read"):
-        preparing.signature(context, "/dev/nvme1n1")
 
 
 def test_hanging_is_no_reason_to_skip_the_rest(run: Judge) -> None:

@@ -227,7 +227,7 @@ def test_the_bundle_starts_without_the_package_and_imports_the_standard_library_
 ) -> None:
     code = (
         "import sys, importlib; sys.path.insert(0, sys.argv[1]);"
-        "from gputier.node.verbs import check, watch, prepare, gate, serve;"
+        "from gputier.node.verbs import check, watch, boot, stage, timeline_verb, gate, serve;"
         "tops = {m.partition('.')[0] for m in sys.modules};"
         "print(sorted(t for t in tops if not t.startswith('_') and"
         " t not in sys.stdlib_module_names and t != 'gputier'))"
@@ -255,5 +255,5 @@ def test_an_unknown_verb_is_refused_and_help_lists_them(bundle: Path) -> None:
     bad = subprocess.run([sys.executable, str(bundle), "dance"], capture_output=True, text=True, check=False)  # fmt: skip
     assert bad.returncode == 2
     good = subprocess.run([sys.executable, str(bundle), "--help"], capture_output=True, text=True, check=True)  # fmt: skip
-    for verb in ("check", "report", "gate", "serve", "watch", "prepare", "record", "replay"):
+    for verb in "check report gate serve watch boot stage timeline record replay".split():
         assert f"  {verb} " in good.stdout

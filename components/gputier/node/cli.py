@@ -17,7 +17,6 @@ VERBS = {
     "gate": ("check, then open or shut the gate: gate --expect FILE", "gate"),
     "serve": ("health endpoint, 200 while the gate is open: serve [--port N]", "serve"),
     "watch": ("keep watching a node that joined: watch --expect FILE", "watch"),
-    "prepare": ("make disks, MIG layout, limits: prepare --expect FILE [--dry-run]", "prepare"),
     "boot": ("prepare, judge and admit, as systemd does at every boot: boot", "boot"),
     "stage": ("one stage of the boot, or all that there are: stage [NAME]", "stage"),
     "timeline": ("what each stage took, and its limit: timeline [--json]", "timeline_verb"),

@@ -251,6 +251,6 @@ CHECKS_GPU = (
           needs=("driver",), advisory=True),
     Check("mig", "MIG layout", mig, "health",
           {REBOOT: "reboot once: the MIG mode waits for a reset",
-           CONFIG: "`gputier-node prepare` makes the planned layout"},
+           CONFIG: "`gputier-node stage mig` makes the planned layout"},
           "the plan; github.com/NVIDIA/mig-parted/issues/9", needs=("driver",)),
 )  # fmt: skip

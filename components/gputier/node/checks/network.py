@@ -284,7 +284,7 @@ CHECKS = (
           "github.com/ofiwg/libfabric/issues/12708; github.com/NVIDIA/nccl/issues/229",
           needs=("fabric-devices",), applies=_no_fabric),
     Check("memlock", "locked memory", memlock, "fabric",
-          {CONFIG: "`gputier-node prepare` lifts the limit",
+          {CONFIG: "`gputier-node stage limits` lifts the limit",
            WARNING: "see that the workload's service lifts LimitMEMLOCK"},
           thresholds.MEMLOCK_GIB.source, applies=_no_fabric),
     Check("link-flaps", "link flaps", flaps, "fabric",

@@ -127,7 +127,7 @@ CHECKS = (
            INCONCLUSIVE: "see what lsblk shows"},
           "the plan, by model string", applies=_no_disks),
     Check("scratch-mount", "scratch mount", mount, "disks",
-          {CONFIG: "`gputier-node prepare` makes and mounts the array; see why it did not",
+          {CONFIG: "`gputier-node stage scratch` makes and mounts the array; see why it did not",
            INCONCLUSIVE: "see what is mounted"},
           "github.com/elastic/ansible-elastic-cloud-enterprise/issues/105 (data on the root disk)",
           applies=_no_mount),
