@@ -93,6 +93,8 @@ CASES: dict[str, Case] = {
     "model.training.sharding": Case("none", FULL),
     "model.training.lora_rank": Case(256, QLORA),
     "model.training.lora_targets": Case(["q"], QLORA),
+    "model.training.lora_dropout": Case(0.1, QLORA),
+    "model.training.mean_tokens": Case(64, QLORA),
     "model.training.fused_loss": Case(True, QLORA),
     "model.training.optimizer_in_backward": Case(True, FULL),
     "model.training.offload": Case(True, FULL),

@@ -27,18 +27,26 @@ CLASSES = ("LoRA", "QLoRA", "full training", "serving 16-bit", "serving quantise
 # What a process can really allocate of the cards in the rows, GiB.
 USABLE = {"A100-40GB": 39.4, "A100-80GB": 79.1, "A10G": 22.0, "H20-96GB": 95.1}
 
-FUSED_LOSS = {"litgpt", "litgpt-a10g"}
-"""LitGPT's adapter recipes chunk the loss (finetune/lora.py, lm_head_chunk_size=128)."""
+LITGPT = {"litgpt", "litgpt-a10g"}
+
+LITGPT_WIDE = ("Gemma", "TinyLlama", "phi-2", "Phi-3")
+"""Models whose adapters LitGPT's config_hub/finetune puts on every linear layer; on q and v of the
+others. Its q, k and v are one matrix with one adapter. All of its recipes drop inputs
+(lora_dropout 0.05, Gemma 0.1)."""
+
+
+SHARDING = {"FSDP": "fsdp", "ZeRO": "zero-3", "ZeRO-3": "zero-3"}
+"""What a row says, as it is declared."""
 
 
 class Knows(NamedTuple):
-    """What the declaration says beyond the row: the loss kernel, and which library shards."""
+    """What the declaration says beyond the row: the recipe as its source has it, and who shards."""
 
-    loss: bool = False
+    recipe: bool = False
     library: bool = False
 
 
-PLAIN, FULLY = Knows(), Knows(loss=True, library=True)
+PLAIN, FULLY = Knows(), Knows(recipe=True, library=True)
 
 
 class Scored(NamedTuple):
@@ -93,21 +101,32 @@ def declared(row: dict[str, Any], knows: Knows = PLAIN) -> dict[str, Any]:
     }
     if row["method"] == "none":
         return {**model, "concurrent_sequences": row["batch"]}
-    sharded = row.get("sharding") in ("FSDP", "ZeRO", "ZeRO-3")
     training: dict[str, Any] = {
         "method": row["method"],
         "batch_per_gpu": row["batch"],
         "gradient_checkpointing": "full" if row["grad_ckpt"] else "none",
-        "sharding": "zero-3" if sharded else "none",
-        "fused_loss": knows.loss and row["cluster"] in FUSED_LOSS,
+        "sharding": SHARDING.get(row.get("sharding", ""), "none"),
         # LitGPT trains with --precision bf16-true, Qwen through DeepSpeed's bf16 engine.
         "state": "mixed" if row["cluster"] == "qwen" else "pure-16bit",
     }
-    if knows.library and sharded:
-        training["sharded_by"] = "fsdp" if row["sharding"] == "FSDP" else "deepspeed"
+    if knows.library and training["sharding"] == "zero-3":
+        training["sharded_by"] = "deepspeed"
     if row["method"] != "full":
-        training |= {"lora_rank": row["lora_rank"], "lora_targets": row["lora_targets"].split(",")}
+        training |= _adapters(row, knows)
     return {**model, "training": training}
+
+
+def _adapters(row: dict[str, Any], knows: Knows) -> dict[str, Any]:
+    targets = row["lora_targets"].split(",")
+    if "trainable" in row["model"]:
+        targets += ["embed_tokens", "lm_head"]
+    found: dict[str, Any] = {"lora_rank": row["lora_rank"], "lora_targets": targets}
+    if knows.recipe and row["cluster"] in LITGPT:
+        # Adapter recipes chunk the loss (finetune/lora.py, lm_head_chunk_size=128).
+        found |= {"fused_loss": True, "lora_dropout": 0.05}
+        wide = row["cluster"] == "litgpt-a10g" and row["model"].startswith(LITGPT_WIDE)
+        found["lora_targets"] = ["qkv", "o", "mlp"] if wide else ["qkv"]
+    return found
 
 
 def kind_of(row: dict[str, Any]) -> str:

@@ -15,15 +15,15 @@ from gputier.sizing import size
 from gputier.workload import Workload
 
 BOUNDS = {
-    "LoRA": 0.15,
-    "QLoRA": 0.18,
-    "full training": 0.20,
+    "LoRA": 0.12,
+    "QLoRA": 0.15,
+    "full training": 0.15,
     "serving 16-bit": 0.06,
     "serving quantised": 0.08,
 }
-"""Of the mean over sources, with nothing known of loss kernel and sharding library."""
+"""Of the mean over sources, with nothing known of the recipe but what its row says."""
 
-FULL_BOUNDS = {"LoRA": 0.12, "QLoRA": 0.17, "full training": 0.16}
+FULL_BOUNDS = {"LoRA": 0.10, "QLoRA": 0.14, "full training": 0.15}
 
 
 def over_sources(kind: str, knows: Knows = PLAIN, *, without: str = "") -> float:
@@ -86,17 +86,16 @@ def test_jobs_that_ran_are_accepted(knows: Knows) -> None:
 
 
 def test_jobs_that_ran_out_of_memory_are_refused() -> None:
-    _, _, failed, of_failed = accuracy.judged(FULLY)
-    assert failed / of_failed >= 0.78
-    _, _, failed, of_failed = accuracy.judged(PLAIN)
-    assert failed / of_failed >= 0.65
+    for knows in (PLAIN, FULLY):
+        _, _, failed, of_failed = accuracy.judged(knows)
+        assert failed / of_failed >= 0.85
 
 
 @pytest.mark.parametrize("source", ["litgpt", "litgpt-a10g", "qwen", "qwen3"])
 def test_no_single_source_carries_the_verdicts(source: str) -> None:
     ran, of_ran, failed, of_failed = accuracy.judged(FULLY, without=source)
     assert ran / of_ran >= 0.96
-    assert failed / of_failed >= 0.70
+    assert failed / of_failed >= 0.75
 
 
 def test_a_margin_of_five_points_more_would_refuse_jobs_that_ran_and_gain_nothing() -> None:

@@ -6,18 +6,17 @@ import itertools
 import math
 from typing import Any, get_args
 
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from gputier.sizing import Sizing, size, table
 from gputier.sizing.records import Part
 from gputier.workload import Workload
-from gputier.workload.ml import (
+from gputier.workload.ml import KvPrecision, Precision
+from gputier.workload.training import (
     Checkpointing,
-    KvPrecision,
     Objective,
     Optimizer,
-    Precision,
     ShardedBy,
     Sharding,
     State,
@@ -71,8 +70,9 @@ trainings = st.fixed_dictionaries(
         "objective": words(Objective),
         "tensor_parallel": st.integers(1, 16),
         "sequence_parallel": st.integers(1, 16),
+        "mean_tokens": st.just(1),
     },
-)
+).filter(lambda t: (t.get("sharding"), t.get("sharded_by")) != ("fsdp", "deepspeed"))
 extras = st.fixed_dictionaries(
     {},
     optional={
@@ -120,6 +120,8 @@ def test_every_valid_workload_gets_an_answer_of_positive_parts(
 
 @given(models, gpu_counts, st.integers(1, 512))
 def test_more_gpus_never_need_more_on_each(model: dict[str, Any], gpus: int, more: int) -> None:
+    # A lone GPU has no shards to load into: what FSDP gathers beside them begins with the second.
+    assume(gpus > 1 or "fsdp" not in model.get("training", {}).values())
     assert sized(model, gpus + more).per_gpu_gib <= sized(model, gpus).per_gpu_gib * (1 + 1e-12)
 
 

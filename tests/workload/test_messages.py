@@ -471,10 +471,25 @@ FIELDS: dict[str, tuple[str, str]] = {
         " this trains every weight",
         "remove `lora_rank`, or set `method`",
     ),
-    "model: {name: a, training: {sharding: fsdp}}": (
-        "`model.training.sharding` of workload `chat` must be none, zero-1, zero-2 or zero-3, not"
-        " `fsdp`",
+    "model: {name: a, training: {sharding: zero3}}": (
+        "`model.training.sharding` of workload `chat` must be none, zero-1, zero-2, zero-3 or fsdp,"
+        " not `zero3`",
         "did you mean `zero-3`?",
+    ),
+    "model: {name: a, training: {sharding: fsdp, sharded_by: deepspeed}}": (
+        "`model.training.sharded_by` of workload `chat` is `deepspeed`, and `sharding: fsdp`"
+        " another library",
+        "remove one of them",
+    ),
+    "model: {name: a, context_tokens: 1024, training: {mean_tokens: 2048}}": (
+        "`model.training.mean_tokens` of workload `chat` is 2,048, more than the 1,024 of"
+        " `context_tokens`, the longest sample",
+        "were `mean_tokens` and `context_tokens` swapped?",
+    ),
+    "model: {name: a, training: {method: lora, lora_dropout: 5}}": (
+        "`model.training.lora_dropout` of workload `chat` must be a share such as 0.05 from 0 to"
+        " 0.99, not `5`",
+        "",
     ),
     "{purpose: inference, model: {name: a, training: {}}}": (
         "`model.training` of workload `chat` does not go with `purpose: inference`",

@@ -27,16 +27,21 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "c_proj": ("o", "down"),
 }  # fmt: skip
 
+_FUSED = (_QKV, ("gate", "up"))
+"""Matrices that are one module where a target names them together: one adapter, with one input."""
+
 _EMBEDDINGS = ("embed_tokens", "embed", "wte", "tok_embeddings", "word_embeddings", "embeddings")
 _OUTPUTS = ("lm_head", "output", "embed_out")
 
 
 class Adapters(NamedTuple):
-    """`parameters` of all adapters; `embeddings` of them are whole trained embedding matrices."""
+    """`parameters` of all adapters; `embeddings` of them are whole trained embedding matrices.
+    `inputs` are the values that one token brings to the adapted matrices of all layers."""
 
     parameters: float
     embeddings: float
     unknown: tuple[str, ...]
+    inputs: float = 0.0
 
 
 def adapters(shape: Shape, rank: int, targets: Iterable[str]) -> Adapters:
@@ -46,14 +51,15 @@ def adapters(shape: Shape, rank: int, targets: Iterable[str]) -> Adapters:
     does. A name that is not known counts as the widest matrix of each layer.
     """
     chosen: set[str] = set()
+    entered: set[str] = set()
     embeddings = 0.0
     unknown: list[str] = []
     for target in targets:
         name = target.rsplit(".", 1)[-1].lower()
-        if name in (*ATTENTION, *MLP):
-            chosen.add(name)
-        elif name in _MODULES:
-            chosen.update(_MODULES[name])
+        if name in (*ATTENTION, *MLP) or name in _MODULES:
+            kinds = _MODULES.get(name, (name,))
+            chosen.update(kinds)
+            entered.update(kinds[:1] if kinds in _FUSED else kinds)
         elif name in _EMBEDDINGS:
             embeddings += shape.embedding
         elif name in _OUTPUTS:
@@ -65,4 +71,17 @@ def adapters(shape: Shape, rank: int, targets: Iterable[str]) -> Adapters:
     )
     widest = rank * (shape.hidden + max(shape.ffn_width, shape.query_width)) * shape.layers
     total = adapted + widest * len(unknown) + embeddings
-    return Adapters(total, embeddings, tuple(unknown))
+    inputs = _inputs(shape, entered) + shape.hidden * shape.layers * len(unknown)
+    return Adapters(total, embeddings, tuple(unknown), inputs)
+
+
+def _inputs(shape: Shape, entered: set[str]) -> float:
+    """Values of one token that enter the adapted matrices: only its own experts of a mixture."""
+    idle = max(0, shape.experts - shape.experts_per_token) * shape.moe_layers
+    expert = (shape.expert_hidden or shape.hidden, shape.expert_ffn)
+    total = 0.0
+    for kind, m in matrices(shape):
+        routed = kind in MLP and idle and sorted((m.inputs, m.outputs)) == sorted(expert)
+        if kind in entered:
+            total += m.inputs * (max(0.0, m.times - idle) if routed else m.times)
+    return total

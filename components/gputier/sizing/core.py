@@ -11,8 +11,9 @@ from gputier.sizing.records import Part, Sizing, several
 from gputier.sizing.serving import Draft, reserve_gib, serve
 from gputier.sizing.simulations import Simulated
 from gputier.sizing.training import train
-from gputier.workload.ml import Model, Training
+from gputier.workload.ml import Model
 from gputier.workload.model import Workload
+from gputier.workload.training import Training
 
 SEAT_GB = 8.0
 """A virtual desktop's frame buffer where no `profile` is declared (8–16 GB is usual)."""
@@ -131,7 +132,7 @@ def _training(model: Model, training: Training, known: Known, asked: tuple[int, 
     draft, job = train(model, known, training, gpus)
     own = margins.training_margin(job, _needed(draft), known)
     limit = margins.TRAINING_LIMIT
-    weak = own.warnings or job.whole_on_each or training.objective != "sft"
+    weak = own.warnings or job.fsdp_on_few or training.objective != "sft"
     confidence = FAIR if weak and known.confidence == GOOD else known.confidence
     return Sizing(
         gpus,

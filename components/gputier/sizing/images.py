@@ -22,7 +22,8 @@ from gputier.sizing.known import FAIR, GOOD, WEAK
 from gputier.sizing.recipes import STATES, adapter_recipe, recipe
 from gputier.sizing.records import GIB, Part, billions
 from gputier.sizing.simulations import Simulated
-from gputier.workload.ml import Model, Training
+from gputier.workload.ml import Model
+from gputier.workload.training import Training
 
 CONTEXT_GIB = 1.0
 """Published peaks are the framework's own counters: the CUDA context and workspaces come on top."""

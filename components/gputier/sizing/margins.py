@@ -12,10 +12,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from gputier import units
+from gputier.sizing import sharded
 from gputier.sizing.adapters import adapters
 from gputier.sizing.known import FAIR, WEAK, Known
 from gputier.sizing.records import GIB, Part
-from gputier.sizing.training import Job, saved_by_sharding
+from gputier.sizing.training import Job
 
 SERVING_LIMIT = 0.90
 """Engines reserve a tenth of the card (vLLM's gpu_memory_utilization 0.9)."""
@@ -45,9 +46,9 @@ FEW_GPUS_MARGIN = 0.05
 (`sharded_by: fsdp` is sized as what they use)."""
 
 SPREAD = {
-    "lora": (0.80, 1.30),
-    "qlora": (0.70, 1.20),
-    "full": (0.85, 1.25),
+    "lora": (0.85, 1.25),
+    "qlora": (0.80, 1.40),
+    "full": (0.95, 1.30),
     "serving 16-bit": (0.95, 1.10),
     "serving quantised": (0.95, 1.15),
 }
@@ -98,7 +99,7 @@ def training_margin(job: Job, needed_gib: float, known: Known) -> Own:
         fraction += WEAK_KIND
         said.append("adapters that train embeddings have needed more than estimated: wider margin")
     extra = 0.0
-    saved = saved_by_sharding(job) / GIB
+    saved = sharded.saved(job) / GIB
     if saved and job.gpus <= FEW_GPUS and job.training.sharded_by is None:
         # Bounded by the saving itself, so that a second GPU never raises what each one needs.
         extra = min(FEW_GPUS_MARGIN * needed_gib, 0.9 * saved)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from gputier.workload.ml import Training
+from gputier.workload.training import Training
 
 
 class StateBytes(NamedTuple):

@@ -6,22 +6,20 @@ from typing import NamedTuple
 
 from gputier import units
 from gputier.sizing import adapters as lora
-from gputier.sizing import copies
+from gputier.sizing import copies, sharded
 from gputier.sizing.formats import of
 from gputier.sizing.known import Known
 from gputier.sizing.recipes import Recipe, adapter_recipe, recipe
 from gputier.sizing.records import GIB, billions, over
 from gputier.sizing.serving import Draft, layer_bytes
-from gputier.sizing.shape import matrices
-from gputier.sizing.weights import Stored, stored
-from gputier.workload.ml import Model, Training
+from gputier.sizing.shape import Shape, matrices
+from gputier.sizing.weights import base
+from gputier.workload.ml import Model
+from gputier.workload.training import Training
 
 RUNTIME_GIB = 0.5
 """Libraries' workspaces and fragmentation, as the measured peaks show them. The CUDA context is
 not in those: it is kept in the margin (margins.CONTEXT_GIB)."""
-
-GATHERED_BLOCKS = 2
-"""Sharded weights are gathered a block at a time, the next one while this one is at work."""
 
 UNKNOWN_SEQUENCE = 4096
 """Tokens of a training sequence where none is declared."""
@@ -32,18 +30,9 @@ LOGIT_BYTES = 12
 FUSED_LOGIT_BYTES = 1
 """A fused or chunked loss keeps a slice at a time; the measured remainder is about a byte."""
 
-FOUR_BIT_ACTIVATIONS = 1.5
-"""Without checkpointing a 4-bit base keeps the dequantised inputs of its adapters as well."""
-
-KEPT_AT_4_BYTES = 4.0
-"""PEFT's prepare_model_for_kbit_training casts what is not quantised to FP32."""
-
-
-FSDP_WHOLE_UP_TO = 4
-"""GPUs up to which FSDP is sized with whole weights and gradients on each. Loaders that gather the
-full state (summon_full_params) hold a whole copy, and gradients accumulated without synchronising
-are not sharded (torch.distributed.fsdp, `no_sync`: "will accumulate gradients as full"). Measured:
-a 7B LoRA 20.7 GiB a GPU on two, 13B 33.1 on four, a 70B at 4 bit 36 on two."""
+DROPPED_BYTES = 3.0
+"""A dropout keeps its mask, a byte a value, and the adapter after it its 16-bit input. Each adapter
+has a dropout of its own (PEFT's `lora_dropout` is a module per layer, LitGPT's too)."""
 
 SEQUENCES = {"sft": 1, "dpo": 2, "grpo": 1}
 """Sequences of one sample: DPO runs the chosen and the rejected answer in one batch (TRL's
@@ -54,25 +43,34 @@ class Job(NamedTuple):
     """A training job with what silence means filled in.
 
     `method` is the declared one, or qlora for LoRA on a quantised base. `precision` is what the
-    base is stored in. `tokens` are those of one GPU, sequence parallelism taken off. `tensor` GPUs
-    split each layer, the groups of them share what sharding shares. Nothing is shared on one GPU.
+    base is stored in. `samples` are worked on at once: one of `longest` tokens, the others of
+    `mean`, sequence parallelism taken off. `tensor` GPUs split each layer, the groups of them share
+    what sharding shares. Nothing is shared on one GPU.
     """
 
     known: Known
     training: Training
     gpus: int
-    tokens: float
+    samples: int
+    longest: float
+    mean: float
     method: str
     precision: str
     state: str
     tensor: int = 1
 
     @property
-    def whole_on_each(self) -> bool:
-        """Whether FSDP is sized as if it shared neither weights nor gradients."""
+    def tokens(self) -> float:
+        """Tokens of one GPU's batch. Padded samples are all as long as the longest; packed ones
+        are laid end to end, and one of them may be the longest there is."""
+        return self.longest + (self.samples - 1) * self.mean
+
+    @property
+    def fsdp_on_few(self) -> bool:
+        """Whether FSDP is sized as it has been measured on few GPUs."""
         return (
             self.training.sharded_by == "fsdp"
-            and 1 < self.gpus <= FSDP_WHOLE_UP_TO
+            and 1 < self.gpus <= sharded.FSDP_WHOLE_UP_TO
             and not self.training.offload
         )
 
@@ -80,13 +78,13 @@ class Job(NamedTuple):
     def stage(self) -> int:
         """ZeRO stage: 0 shares nothing, 1 the optimizer, 2 gradients too, 3 weights too."""
         word = self.training.sharding
-        declared = 0 if word == "none" else int(word[-1])
-        return min(declared, 1) if self.whole_on_each else declared
+        return 0 if word == "none" else int(word[-1])
 
     def share(self, stage: int) -> float:
         """Over how many GPUs a thing is shared that sharding shares from `stage` on, and that
-        tensor parallelism splits in any case."""
-        return float(self.gpus) if self.stage >= stage else float(self.tensor)
+        tensor parallelism splits in any case. Stage 2 is the gradients."""
+        whole = stage == 2 and self.fsdp_on_few
+        return float(self.gpus) if self.stage >= stage and not whole else float(self.tensor)
 
     @property
     def weights_on_host(self) -> bool:
@@ -106,10 +104,11 @@ def train(model: Model, known: Known, training: Training, gpus: int) -> tuple[Dr
     _activations(job, draft)
     _logits(job, draft)
     _overhead(job, draft)
-    if job.whole_on_each and training.sharding == "zero-3":
+    if job.fsdp_on_few and job.stage == 3:
         draft.warnings.append(
-            f"FSDP on {gpus} GPUs is sized with whole weights and gradients on each, as it has been"
-            " measured; measure yours and set `model.measured_gib`"
+            f"FSDP on {gpus} GPUs is sized with whole gradients on each, and whole weights while a"
+            " checkpoint loads, as it has been measured; measure yours and set"
+            " `model.measured_gib`"
         )
     return draft, job
 
@@ -127,12 +126,13 @@ def _job(model: Model, known: Known, training: Training, gpus: int, draft: Draft
             f"{gpus} GPUs are not a multiple of tensor_parallel × sequence_parallel ="
             f" {training.tensor_parallel * training.sequence_parallel}"
         )
-    sequences = training.batch_per_gpu * SEQUENCES[training.objective]
     return Job(
         known=known,
         training=training,
         gpus=gpus,
-        tokens=tokens * sequences / split,
+        samples=training.batch_per_gpu * SEQUENCES[training.objective],
+        longest=tokens / split,
+        mean=min(training.mean_tokens or tokens, tokens) / split,
         method=method,
         precision=precision,
         state=_state(known, training, draft),
@@ -229,17 +229,11 @@ def _say_offloaded(moved: float, job: Job, draft: Draft) -> None:
     )
 
 
-def _base_weights(job: Job) -> Stored:
-    """The frozen weights under adapters."""
-    kept = KEPT_AT_4_BYTES if of(job.precision).quantised else None
-    return stored(job.known, job.precision, kept)
-
-
 def _adapted(job: Job, draft: Draft) -> None:
-    base = _base_weights(job)
+    frozen = base(job.known, job.precision)
     if not job.weights_on_host:
-        size, words = _shared(base.bytes, job.share(3))
-        draft.add("weights", size, base.formula + words)
+        size, words = _shared(frozen.bytes, job.share(3))
+        draft.add("weights", size, frozen.formula + words)
     found = lora.adapters(job.known.shape, job.training.lora_rank, job.training.lora_targets)
     used = adapter_recipe(job.training)
     each = used.weights / job.share(3) + used.gradients / job.share(2)
@@ -251,11 +245,11 @@ def _adapted(job: Job, draft: Draft) -> None:
     if each != total:
         text += f", {each:.3g} B of it on each of {job.gpus} GPUs"
     draft.add("adapters", found.parameters * each, text)
-    _adapter_warnings(job, found, base.bytes, used, draft)
+    _adapter_warnings(job, found, frozen.bytes, used, draft)
 
 
 def _adapter_warnings(
-    job: Job, found: lora.Adapters, base: float, used: Recipe, draft: Draft
+    job: Job, found: lora.Adapters, frozen: float, used: Recipe, draft: Draft
 ) -> None:
     if found.unknown:
         draft.warnings.append(
@@ -263,7 +257,7 @@ def _adapter_warnings(
             " widest matrix of every layer"
         )
     if job.training.offload:
-        moved = found.parameters * used.moments + (base if job.weights_on_host else 0.0)
+        moved = found.parameters * used.moments + (frozen if job.weights_on_host else 0.0)
         _say_offloaded(moved, job, draft)
         if not job.weights_on_host:
             draft.warnings.append(
@@ -273,28 +267,52 @@ def _adapter_warnings(
 
 
 def _activations(job: Job, draft: Draft) -> None:
-    shape, tokens = job.known.shape, job.tokens
-    layer = layer_bytes(shape)
-    four_bit = job.method == "qlora" and of(job.precision).bits == 4
-    factor = FOUR_BIT_ACTIVATIONS if four_bit else 1.0
-    whole = layer * shape.layers * factor
+    shape = job.known.shape
+    layer, words = _kept(job)
+    whole = layer * shape.layers
     one = layer + 2.0 * shape.hidden * shape.layers
-    on_base = f" × {factor:g} on a 4-bit base" if four_bit else ""
     match job.training.gradient_checkpointing:
         case "none":
-            each, text = whole, f"{shape.layers} layers × {layer:,.0f} B{on_base}"
+            each, text = whole, f"{shape.layers} layers × {layer:,.0f} B{words}"
         case "selective":
-            each, text = whole / 2, f"half of {shape.layers} layers × {layer:,.0f} B{on_base}"
+            each, text = whole / 2, f"half of {shape.layers} layers × {layer:,.0f} B{words}"
         case _:
             each = min(one, whole)
-            text = f"({layer:,.0f} B of one layer + {shape.layers} layers × {shape.hidden:,} × 2 B)"
-    size, words = _shared(each * tokens, job.tensor)
+            text = f"({layer:,.0f} B of one layer{words}"
+            text += f" + {shape.layers} layers × {shape.hidden:,} × 2 B)"
+    size, words = _shared(each * job.tokens, job.tensor)
     draft.add("activations", size, f"{_tokens(job)} × {text}{words}")
 
 
+def _kept(job: Job) -> tuple[float, str]:
+    """Bytes that one token leaves in one layer, and what of it is not there in full training."""
+    shape = job.known.shape
+    layer, extra = layer_bytes(shape), list[str]()
+    if job.method == "qlora" and of(job.precision).bits == 4 and job.precision != "int4-gptq":
+        layer += input_bytes(shape)
+        extra.append("inputs of the packed matrices")
+    if job.method != "full" and job.training.lora_dropout:
+        found = lora.adapters(shape, job.training.lora_rank, job.training.lora_targets)
+        layer += DROPPED_BYTES * found.inputs / shape.layers
+        extra.append("dropped-out inputs of the adapters")
+    return layer, f" with {' and '.join(extra)}" if extra else ""
+
+
+def input_bytes(shape: Shape) -> float:
+    """Bytes of the inputs of a layer's matrices, which a product with a packed matrix keeps.
+
+    bitsandbytes' MatMul4Bit saves its input (`ctx.tensors = (A, B)`) though the base is frozen, and
+    so does AutoAWQ; a frozen 16-bit matrix keeps nothing, only the adapters beside it do. These are
+    two normed inputs, that of the attention's output matrix and that of the feed-forward layer's
+    second.
+    """
+    return 2.0 * (2 * shape.hidden + shape.query_width + shape.ffn_width)
+
+
 def _tokens(job: Job) -> str:
-    batch = job.training.batch_per_gpu * SEQUENCES[job.training.objective]
-    return f"{batch} × {job.tokens / batch:,.10g} tokens"
+    if job.mean == job.longest:
+        return f"{job.samples} × {job.longest:,.10g} tokens"
+    return f"({job.longest:,.10g} + {job.samples - 1} × {job.mean:,.10g} tokens)"
 
 
 def _logits(job: Job, draft: Draft) -> None:
@@ -313,33 +331,38 @@ def _logits(job: Job, draft: Draft) -> None:
 def _overhead(job: Job, draft: Draft) -> None:
     size = RUNTIME_GIB * GIB
     text = f"{RUNTIME_GIB:g} GiB for workspaces and fragmentation"
-    gathered = _gathered(job)
-    if gathered:
-        size += gathered
-        text += f" + {GATHERED_BLOCKS} blocks gathered from the shards, {units.gib(gathered / GIB)}"
+    found = sharded.gathered(job)
+    if found.bytes:
+        size += found.bytes
+        text += f" + {found.words}, {units.gib(found.bytes / GIB)}"
+    unpacked, words = _unpacked(job)
+    if unpacked:
+        size += unpacked
+        text += f" + {words}"
+    moment = sharded.loading(job) - size - sum(part.gib for part in draft.parts) * GIB
+    if moment > 0:
+        size += moment
+        text += f" + {units.gib(moment / GIB)} more while the checkpoint loads: a whole copy of"
+        text += " the weights beside the shard"
     draft.add("overhead", size, text)
 
 
-def _gathered(job: Job) -> float:
-    """Bytes of the blocks that are whole on a GPU for a moment; never more than is elsewhere."""
-    if job.stage < 3 or (job.gpus == job.tensor and not job.weights_on_host):
-        return 0.0
+def _unpacked(job: Job) -> tuple[float, str]:
+    """Bytes of packed matrices that are at 16 bit for the arithmetic, and what they are.
+
+    A kernel of its own unpacks one matrix at a time (bitsandbytes, AutoAWQ). GPTQ trains with
+    PyTorch operations, whose products keep the unpacked matrix until their backward pass: with
+    checkpointing those of one block (AutoGPTQ's qlinear_cuda_old, Transformers' `use_exllama:
+    false`).
+    """
+    if job.method == "full" or not of(job.precision).quantised:
+        return 0.0, ""
     shape = job.known.shape
-    each = (
-        recipe(job.training, job.state).weights if job.method == "full" else of(job.precision).bytes
-    )
-    elsewhere = 1.0 if job.weights_on_host else 1 - job.tensor / job.gpus
-    blocks = GATHERED_BLOCKS * shape.block
-    return max(0.0, min(blocks, shape.parameters * elsewhere)) * each / job.tensor
-
-
-def saved_by_sharding(job: Job) -> float:
-    """Bytes per GPU that sharding the weights is expected to save against whole copies."""
-    if job.stage < 3 or job.weights_on_host or job.gpus == job.tensor:
-        return 0.0
-    if job.method == "full":
-        each = recipe(job.training, job.state).weights
-        whole = job.known.shape.parameters * each
-    else:
-        whole = _base_weights(job).bytes
-    return max(0.0, whole / job.tensor * (1 - job.tensor / job.gpus) - _gathered(job))
+    widest = max(shape.ffn if shape.dense_layers else shape.expert_ffn, shape.query_width)
+    values, words = float(shape.hidden) * widest, "the largest matrix"
+    if job.precision == "int4-gptq":
+        values, words = shape.block, "a block's matrices"
+    # Never more than the whole model would be at 16 bit.
+    packed = 2.0 * shape.parameters - base(job.known, job.precision).bytes
+    size = max(0.0, min(2.0 * values, packed)) / job.tensor
+    return size, f"{words} unpacked, {size / 2 / 1e6:,.1f}M × 2 B"

@@ -8,6 +8,12 @@ from gputier.sizing.formats import Format, of
 from gputier.sizing.known import Known
 from gputier.sizing.records import billions
 
+BASE_KEEPS = 2.0
+"""Bytes of what stays unquantised under adapters. PEFT's prepare_model_for_kbit_training casts it
+to FP32, but the trainers on top cast embeddings and output layer back to 16 bit (QLoRA's own
+qlora.py, TRL's peft_module_casting_to_bf16, Axolotl) or never call it (LLaMA-Factory, Unsloth,
+torchtune, LitGPT), and it leaves GPTQ, AQLM, EETQ and HQQ models as they are."""
+
 
 class Stored(NamedTuple):
     """Bytes of all weights together, and the arithmetic in words."""
@@ -32,6 +38,11 @@ def stored(known: Known, precision: str, kept_bytes: float | None = None) -> Sto
         text = f"{billions(shape.parameters)} parameters × {layout.bytes:g} B ({precision})"
         return Stored(shape.parameters * layout.bytes, text + _experts(known))
     return _quantised(known, layout, kept_bytes)
+
+
+def base(known: Known, precision: str) -> Stored:
+    """The frozen weights under adapters."""
+    return stored(known, precision, BASE_KEEPS if of(precision).quantised else None)
 
 
 def _quantised(known: Known, layout: Format, kept_bytes: float | None) -> Stored:

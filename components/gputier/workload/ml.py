@@ -11,19 +11,13 @@ from pydantic import Field, PrivateAttr
 from gputier.workload import fields, known
 from gputier.workload.base import Clash, Spec
 from gputier.workload.complaints import complaint, listed
+from gputier.workload.training import Training
 
 Precision = Literal[
     "fp64", "fp32", "bf16", "fp16", "fp8", "int8", "int4-gptq", "int4-awq", "nf4", "nf4-dq", "q4_0",
     "mxfp4", "nvfp4",
 ]  # fmt: skip
 KvPrecision = Literal["fp16", "fp8", "int8"]
-Method = Literal["full", "lora", "qlora"]
-Optimizer = Literal["adamw", "adamw-8bit", "paged-adamw-8bit", "lion", "sgd", "adafactor", "lomo"]
-State = Literal["mixed", "pure-16bit", "fp32"]
-Checkpointing = Literal["none", "selective", "full"]
-Sharding = Literal["none", "zero-1", "zero-2", "zero-3"]
-ShardedBy = Literal["deepspeed", "fsdp"]
-Objective = Literal["sft", "dpo", "grpo"]
 ImageOffload = Literal["none", "model", "sequential"]
 Encoders = Literal["resident", "precomputed"]
 
@@ -34,13 +28,6 @@ _PRECISION_NAMES = {
     "fp4": "nvfp4", "8bit": "int8",
 }  # fmt: skip
 _KV_NAMES = {"bf16": "fp16", "bfloat16": "fp16", "float16": "fp16", "float8": "fp8"}
-_SHARDING_NAMES = {
-    "fsdp": "zero-3", "zero1": "zero-1", "zero2": "zero-2", "zero3": "zero-3", "ddp": "none",
-}  # fmt: skip
-_OPTIMIZER_NAMES = {"adam": "adamw", "adamw8bit": "adamw-8bit", "8bit-adam": "adamw-8bit"}
-_SHARDER_NAMES = {"zero": "deepspeed", "fsdp2": "fsdp", "pytorch": "fsdp"}
-_OBJECTIVE_NAMES = {"orpo": "sft", "ppo": "grpo", "rlhf": "grpo", "kto": "dpo", "rloo": "grpo"}
-_METHOD_NAMES = {"sft": "full", "pretraining": "full"}
 
 
 _SOURCES = ("name", "config", "weights_index", "parameters")
@@ -88,113 +75,6 @@ class Architecture(Spec):
                 ),
                 ("kv_heads", "attention_heads"),
             )
-
-
-class Training(Spec):
-    """How a model is trained. Absent means that the model is served."""
-
-    method: Annotated[Method, fields.choice(Method, _METHOD_NAMES)] = Field(
-        default="full",
-        description="`full` trains every weight, `lora` small adapters beside 16-bit weights,"
-        " `qlora` adapters beside 4-bit weights. The default is the one that needs most memory.",
-    )
-    optimizer: Annotated[Optimizer, fields.choice(Optimizer, _OPTIMIZER_NAMES)] = Field(
-        default="adamw", description="The optimizer; it decides the bytes of state per parameter."
-    )
-    state: Annotated[State, fields.choice(State)] = Field(
-        default="mixed",
-        description="Precision of weights and optimizer state: `mixed` keeps an FP32 master copy,"
-        " `pure-16bit` none, `fp32` everything in FP32.",
-    )
-    batch_per_gpu: Annotated[int, fields.whole(1, 100_000)] = Field(
-        default=1,
-        description="Sequences a GPU works on at once (micro-batch, without accumulation).",
-    )
-    gradient_checkpointing: Annotated[Checkpointing, fields.choice(Checkpointing)] = Field(
-        default="none",
-        description="What is computed again in the backward pass instead of kept. The default keeps"
-        " everything and needs most memory.",
-    )
-    sharding: Annotated[Sharding, fields.choice(Sharding, _SHARDING_NAMES)] = Field(
-        default="none",
-        description="What several GPUs share: `none` (DDP) nothing, `zero-1` the optimizer state,"
-        " `zero-2` also gradients, `zero-3` (what FSDP does) also weights. Default: `zero-3` for"
-        " `method: full`, `none` for adapters.",
-    )
-    sharded_by: Annotated[ShardedBy, fields.choice(ShardedBy, _SHARDER_NAMES)] | None = Field(
-        default=None,
-        description="The library that shards. `fsdp` on two to four GPUs is sized with whole"
-        " weights and gradients on each, because that is what it has been measured to use;"
-        " `deepspeed` shares as the stage says. Default: as the stage says, with a wider margin on"
-        " two to four GPUs.",
-    )
-    tensor_parallel: Annotated[int, fields.whole(1, 1024)] = Field(
-        default=1,
-        description="GPUs that split each layer between them (Megatron's tensor parallel).",
-    )
-    sequence_parallel: Annotated[int, fields.whole(1, 1024)] = Field(
-        default=1,
-        description="GPUs that split each sequence between them (context parallel, Ulysses, ring"
-        " attention).",
-    )
-    objective: Annotated[Objective, fields.choice(Objective, _OBJECTIVE_NAMES)] = Field(
-        default="sft",
-        description="`sft` predicts the next token, `dpo` compares two answers against a frozen"
-        " reference, `grpo` also generates answers beside the training (a rollout engine with"
-        " 16-bit weights and a KV cache for `concurrent_sequences`).",
-    )
-    lora_rank: Annotated[int, fields.whole(1, 4096)] = Field(
-        default=16, description="Rank of the adapters (`lora` and `qlora`)."
-    )
-    lora_targets: Annotated[
-        tuple[
-            Annotated[
-                str,
-                fields.text(
-                    r"[A-Za-z0-9_.\-]+", "a module's name such as q, v or q_proj, or all-linear"
-                ),
-            ],
-            ...,
-        ],
-        fields.several("module"),
-        fields.Once,
-    ] = Field(
-        default=("all-linear",),
-        description="Modules that get adapters (`lora` and `qlora`): q k v o gate up down, attn,"
-        " mlp, the modules' own names, or all-linear.",
-    )
-    fused_loss: fields.Truth = Field(
-        default=False,
-        description="Whether the loss is fused or chunked, so that the logits of a whole batch"
-        " never exist at once.",
-    )
-    optimizer_in_backward: fields.Truth = Field(
-        default=False,
-        description="Whether the optimizer steps inside the backward pass, freeing gradients.",
-    )
-    offload: fields.Truth = Field(
-        default=False, description="Whether optimizer state and weights may live in host memory."
-    )
-
-    @classmethod
-    def prepared(cls, data: dict[str, Any]) -> dict[str, Any]:
-        if data.get("sharding") is None and data.get("method", "full") == "full":
-            return {**data, "sharding": "zero-3"}
-        return data
-
-    def cross_checks(self) -> Iterator[Clash]:
-        if self.method == "full":
-            for name in ("lora_rank", "lora_targets"):
-                if name in self.model_fields_set:
-                    yield Clash(
-                        (name,),
-                        complaint(
-                            " is for `method: lora` and `method: qlora`; this trains every weight",
-                            f"remove `{name}`, or set `method`",
-                            place="key",
-                        ),
-                        (name, "method"),
-                    )
 
 
 class Image(Spec):
@@ -383,6 +263,7 @@ class Model(Spec):
                 ("active_parameters", "parameters"),
             )
         yield from self._simulations(given)
+        yield from self._packed()
         if self.image and self.name is None and self.measured_gib is None:
             yield Clash(
                 ("image",),
@@ -393,6 +274,20 @@ class Model(Spec):
                     place="key",
                 ),
                 ("image", "name", "measured_gib"),
+            )
+
+    def _packed(self) -> Iterator[Clash]:
+        """A mean is no longer than the longest sample."""
+        mean = self.training.mean_tokens if self.training else None
+        if mean and self.context_tokens and mean > self.context_tokens:
+            yield Clash(
+                ("training", "mean_tokens"),
+                complaint(
+                    f" is {mean:,}, more than the {self.context_tokens:,} of `context_tokens`, the"
+                    " longest sample",
+                    "were `mean_tokens` and `context_tokens` swapped?",
+                ),
+                ("training", "context_tokens"),
             )
 
     def _simulations(self, given: list[str]) -> Iterator[Clash]:
