@@ -24,16 +24,19 @@ Data = Mapping[str, Any]
 
 def read(store: Store, key: str) -> Data:
     """What is there; empty when nothing is, or nothing that can be read. Raises Trouble."""
-    return _data(_look(store, key))
+    return _data(_look(store, key)[0])
 
 
 def update(store: Store, key: str, change: Callable[[Data], Data | None]) -> Data:
     """What stands there afterwards. `change` returns None when nothing has to be written; it may
     be called again and must come out the same over its own result. Raises Trouble."""
     host = store.web.host
-    end, pause = host.monotonic() + RACE.seconds, RACE.first
+    end, pause, lost = host.monotonic() + RACE.seconds, RACE.first, False
     while True:
-        found = _look(store, key)
+        found, denied = _look(store, key)
+        if denied and lost:
+            # Something is there, and it is not for us.
+            raise denied
         before = _data(found)
         after = change(before)
         if after is None:
@@ -41,6 +44,7 @@ def update(store: Store, key: str, change: Callable[[Data], Data | None]) -> Dat
         text = json.dumps(after, sort_keys=True) + "\n"
         if store.put_if(key, text.encode(), found.version if found else None):
             return after
+        lost = True
         wait = pause * random.uniform(0.2, 1.0)  # noqa: S311 (spreads the racers)
         if host.monotonic() + wait >= end:
             raise Trouble(f"{key} could not be written: other nodes kept writing it")
@@ -48,14 +52,14 @@ def update(store: Store, key: str, change: Callable[[Data], Data | None]) -> Dat
         pause = min(RACE.most, pause * 1.5)
 
 
-def _look(store: Store, key: str) -> Stored | None:
+def _look(store: Store, key: str) -> tuple[Stored | None, Refused | None]:
+    """What is there, and a refusal that may mean that nothing is: S3 says 403 for a key that is
+    not there when the role may not list. Else the write that must find nothing there says so."""
     try:
-        return store.get(key)
+        return store.get(key), None
     except Refused as error:
-        # S3 says 403 for a key that is not there when the role may not list. If it
-        # is there and may not be read, the write that must find nothing there says so.
         if error.status == 403:
-            return None
+            return None, error
         raise
 
 
