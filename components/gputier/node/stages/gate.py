@@ -9,7 +9,7 @@ from gputier.node.stages import StageResult, Work, inconclusive, ok
 
 
 def run(work: Work) -> StageResult:
-    """Admit or refuse by the report on disk; healthy when the cloud was told all of it."""
+    """Admit or refuse by the report on disk; healthy when it is open, or all was told."""
     found = report.load(work.host)
     if found is None:
         # Without a report nothing is known, and nobody is let in on that.
@@ -18,7 +18,8 @@ def run(work: Work) -> StageResult:
     leaves = timeline.INTERRUPTION in found["causes"]
     settled = gate.leave(found) if leaves else gate.settle(found)
     work.warnings += settled.notes
-    if settled.failed:
+    # An open gate needs no more; what could not be told besides stands among the warnings.
+    if settled.failed and not settled.open:
         steps = ", ".join(step.value for step in settled.failed)
         return StageResult(INCONCLUSIVE, f"{settled.words}; not done: {steps}")
     return ok(settled.words, changed=True)
