@@ -113,6 +113,19 @@ def test_a_card_that_holds_it_says_how_much_more_it_holds(
     assert not sized(run, project, over)["fits"]["L4"]
 
 
+def test_the_samples_of_a_packed_batch_are_of_up_to_so_many_tokens(
+    run: Run, project: Path, small: Catalog
+) -> None:
+    packed = (
+        "{name: llama-3.2-1b, context_tokens: 4096,"
+        " training: {method: lora, batch_per_gpu: 2, mean_tokens: 500}}"
+    )
+    sized(run, project, packed)
+    said = run("size", "w.yaml").out
+    assert "2 × up to 4,096 tokens" in said
+    assert "samples of up to 4,096 tokens" in said
+
+
 def test_a_range_and_the_rule_of_thumb_stand_beside(
     run: Run, project: Path, small: Catalog
 ) -> None:

@@ -106,7 +106,8 @@ def _model_parts(model: Model) -> Iterator[str]:
         yield f"{model.image.batch} × {model.image.resolution}"
     if model.context_tokens is not None:
         batch = training.batch_per_gpu if training is not None else model.concurrent_sequences
-        yield f"{batch} × {model.context_tokens:,} tokens"
+        packed = "up to " if model.training and model.training.mean_tokens else ""
+        yield f"{batch} × {packed}{model.context_tokens:,} tokens"
 
 
 def month(c: Chosen) -> str:

@@ -145,7 +145,8 @@ def _room(sized: Sized, model: str) -> str:
     for room in sized.room(model):
         if room.field in _THINGS:
             tokens = declared.context_tokens if declared else None
-            each = f" of {tokens:,} tokens" if tokens else ""
+            packed = declared and declared.training and declared.training.mean_tokens
+            each = f" of {'up to ' if packed else ''}{tokens:,} tokens" if tokens else ""
             pieces.append(f"{plural(room.most, _THINGS[room.field])}{each}")
         elif declared and room.most > (declared.context_tokens or 0):
             training = declared.training
