@@ -33,7 +33,7 @@ TABLE: dict[str, Row] = {
     "catalog": Row("errors units"),
     "sizing": Row("errors units workload catalog"),
     "plan": Row(FACTS),
-    "lock": Row(f"{FACTS} plan"),
+    "lock": Row(f"{FACTS} plan node"),
     "boot": Row(f"{FACTS} plan node templates", "jinja2"),
     "api": Row(f"{FACTS} plan lock"),
     **{cloud: Row(DEPLOYED, f"pulumi pulumi_{cloud}") for cloud in CLOUDS},

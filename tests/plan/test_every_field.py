@@ -44,6 +44,8 @@ PAIR: Fields = {"gpu": {"count": 8}, "model": {"name": "llama-3.1-8b", "context_
 FEW: Fields = {"gpu": {"count": 2}, "model": {**PAIR["model"]}}
 STAGED: Fields = {"gpu": {"count": 8}, "model": {"name": "deepseek-v3", "context_tokens": 8192}}
 DESKS: Fields = {"purpose": "vdi", "model": {"seats": 3}}
+BOXED: Fields = {"software": {"container": {"image": "vllm/vllm-openai:v0.11.0"}}}
+PROXIED: Fields = {"software": {"proxy": {"http": "http://proxy.internal:3128"}}}
 BUDGET: Fields = {"budget": {"usd_per_month": 500}}
 
 
@@ -162,6 +164,28 @@ CASES: dict[str, Case] = {
     "budget.alerts": Case([10], BUDGET),
     "budget.action": Case("scale-to-zero", BUDGET),
     "budget.billing_account": Case("01AB-23", BUDGET),
+    "software.image.id": Case("ami-0abc12345678def00"),
+    "software.image.driver": Case("580"),
+    "software.image.cuda": Case("12.8"),
+    "software.image.os": Case("ubuntu-22.04"),
+    "software.framework": Case("pytorch==2.9"),
+    "software.container.image": Case("nvcr.io/nvidia/pytorch:25.10-py3"),
+    "software.container.args": Case(["--port", "80"], BOXED),
+    "software.container.env": Case({"LOG_LEVEL": "info"}, BOXED),
+    "software.container.ports": Case([8000], BOXED),
+    "software.run": Case("exec /opt/serve"),
+    "software.before_stop": Case("sync"),
+    "software.packages": Case(["htop"]),
+    "software.proxy.http": Case("http://proxy.internal:3128"),
+    "software.proxy.https": Case("http://other.internal:3128", PROXIED),
+    "software.proxy.no_proxy": Case([".internal"], PROXIED),
+    "software.mirrors.apt": Case("http://mirror.internal/ubuntu"),
+    "software.mirrors.pip": Case("https://mirror.internal/simple"),
+    "software.mirrors.container": Case("mirror.internal:5000"),
+    "software.mpi": Case("horovod", {"software": {"framework": "pytorch==2.9"}}),
+    "software.ssh_keys": Case(["ssh-ed25519 " + "A" * 68 + " me@desk"]),
+    "validation.gate": Case("off"),
+    "validation.depth": Case("burn-in"),
 }  # fmt: skip
 
 

@@ -244,11 +244,15 @@ CASES = [
         card={"opengl_vulkan": "false"}),
     Case("graphics", ("opengl",), G6, ("OpenGL", "none on this slice", "gpu.graphics: drop it"),
         type={"graphics": False}),
+    Case("software", "pytorch==2.12", G6),
+    Case("software", "pytorch==2.15", "p3.2xlarge", (
+        "pytorch==2.15: compute capability 7.5 8.0 8.6 9.0 10.0 12.0+PTX", "V100-16GB is 7.0",
+        "software.framework: pytorch==2.14")),
 ]  # fmt: skip
 # A model name or an exclusion is always known; so are counts, slices and architectures.
 ALWAYS_KNOWN = {
     "gpu_model", "gpu_exclude", "gpu_count", "gpu_memory", "total_memory", "compute_capability",
-    "consumer_card", "fractional", "architecture", "fabric", "placement",
+    "consumer_card", "fractional", "architecture", "fabric", "placement", "software",
 }  # fmt: skip
 
 

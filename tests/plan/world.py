@@ -13,6 +13,7 @@ from typing import Any
 from gputier import catalog as facts
 from gputier.catalog import Catalog, Gpu, HostMachine, InstanceType, ItemPrice, Price, load
 from gputier.plan import RULES, Floor, Reason, Verdict, WorkloadPlan, need_of, plan_workload
+from gputier.plan.contract import Contract
 from gputier.plan.machine import Machine
 from gputier.plan.market import market_of
 from gputier.plan.rank import ranked
@@ -20,7 +21,7 @@ from gputier.plan.reasons import Context
 from gputier.plan.select import Ask, active_checks, select, verdict
 from gputier.plan.tiers import FloorValue
 from gputier.sizing import Sizing
-from gputier.workload import CapacityChoice, Declaration, Discount, Workload, read_text
+from gputier.workload import CapacityChoice, Declaration, Discount, Software, Workload, read_text
 
 DEPLOYED = ("aws", "gcp")
 DATA = Path(facts.__file__).parent / "data" / "prices.csv"
@@ -64,7 +65,10 @@ def judged(
     burst: bool = False,
 ) -> Reason | None:
     """What the rule of a floor says about a machine."""
-    context = Context(burst, machine_.nodes > 1)
+    contract = None
+    if floor_.rule == "software":  # its value is the framework that is declared
+        contract = Contract(load(), Software(framework=str(floor_.value)))
+    context = Context(burst, machine_.nodes > 1, contract)
     return RULES[floor_.rule].check(floor_, machine_, card or gpu(machine_.type.gpu_model), context)
 
 

@@ -16,6 +16,8 @@ from gputier.workload import (
     Disk,
     Gpu,
     Network,
+    Software,
+    Validation,
     Workload,
     base,
     digest,
@@ -122,6 +124,8 @@ OTHER: dict[str, Any] = {
         "scale": {"max": 3},
         "schedule": {"start": "0 8 * * *", "stop": "0 9 * * *"},
         "budget": {"usd_per_month": 5},
+        "software": {"framework": "pytorch==2.9"},
+        "validation": {"gate": "off"},
     },
     "gpu": {
         "models": ["H100"],
@@ -147,6 +151,19 @@ OTHER: dict[str, Any] = {
         "egress": "public",
         "vpc": "v",
     },
+    "software": {
+        "image": {"driver": 580},
+        "framework": "pytorch==2.9",
+        "container": {"image": "a", "args": ["x"]},
+        "run": "a",
+        "before_stop": "b",
+        "packages": ["git"],
+        "proxy": "http://p:1",
+        "mirrors": {"apt": "http://m"},
+        "mpi": "horovod",
+        "ssh_keys": ["ssh-ed25519 " + "A" * 68],
+    },
+    "validation": {"gate": "off", "depth": "quick"},
 }
 
 
@@ -155,7 +172,9 @@ OTHER: dict[str, Any] = {
     [(part, name, value) for part, fields in OTHER.items() for name, value in fields.items()],
 )
 def test_every_field_changes_the_digest(part: str, name: str, value: Any) -> None:
-    others = {"data": "2TB"} if part == "disk" else {}  # the volume that the others are about
+    # What a field is about: a volume, a framework.
+    about = {"disk": {"data": "2TB"}, "mpi": {"framework": "pytorch==2.9"}}
+    others: dict[str, Any] = about.get(name, about.get(part, {}))
     with_it = {name: value} if part == "Workload" else {part: {**others, name: value}}
     without = {} if part == "Workload" else {part: others}
     assert of(with_it) != of(without)
@@ -165,8 +184,20 @@ def test_the_table_above_names_every_field_of_its_models() -> None:
     for part, fields in OTHER.items():
         kinds: dict[str, type[base.Spec]] = {
             "Workload": Workload, "gpu": Gpu, "cpu": Cpu, "disk": Disk, "network": Network,
+            "software": Software, "validation": Validation,
         }  # fmt: skip
         assert set(fields) == set(kinds[part].model_fields), part
+
+
+def test_the_order_of_arguments_is_part_of_the_meaning_and_that_of_packages_is_not() -> None:
+    def args(*given: str) -> dict[str, Any]:
+        return {"software": {"container": {"image": "a", "args": list(given)}}}
+
+    def packages(*given: str) -> dict[str, Any]:
+        return {"software": {"packages": list(given)}}
+
+    assert of(args("--port", "80")) != of(args("80", "--port"))
+    assert of(packages("git", "htop")) == of(packages("htop", "git"))
 
 
 def test_environment_and_discounts_are_part_of_the_meaning() -> None:

@@ -415,10 +415,10 @@ FIELDS: dict[str, tuple[str, str]] = {
         "unknown field `model.method` of workload `chat`",
         "did you mean `training.method`?",
     ),
-    "software: {image: ami-1}": (
-        "`software` of workload `chat` is not read by this release; a field that nothing reads is"
+    "rollout: rolling": (
+        "`rollout` of workload `chat` is not read by this release; a field that nothing reads is"
         " refused, never ignored",
-        "remove `software`",
+        "remove `rollout`",
     ),
     "model: {}": (
         "`model` of workload `chat` says nothing that can be sized",

@@ -35,6 +35,7 @@ def test_the_schema_has_the_models_it_should_have() -> None:
     assert {kind.__name__ for kind in SPECS} == {
         *("Workload", "Model", "Architecture", "Training", "Image", "Gpu", "Cpu", "Disk"),
         *("Network", "CapacityChoice", "Scale", "ScheduleEntry", "Budget", "Defaults", "Discount"),
+        *("Software", "ImageChoice", "Container", "Proxy", "Mirrors", "Validation"),
     }
 
 

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 
 from gputier.catalog import Catalog, Gpu, InstanceType
-from gputier.plan import Chosen, WorkloadPlan
+from gputier.plan import BootPlan, Chosen, FrameworkPlan, WorkloadPlan
 
 #: Where scratch disks are mounted.
 SCRATCH = "/scratch"
@@ -30,7 +30,7 @@ def expectation(plan: WorkloadPlan, catalog: Catalog, priced: bool = True) -> Ma
     gpu = catalog.gpus[chosen.verdict.type.gpu_model]
     found: dict[str, object] = {
         "gpu": _gpu(plan, gpu, chosen),
-        **_versions(gpu),
+        **_versions(gpu, chosen.boot),
         "host": _host(chosen),
         "machine": _machine(chosen, priced),
         "gate": chosen.boot.gate.mode,
@@ -42,6 +42,8 @@ def expectation(plan: WorkloadPlan, catalog: Catalog, priced: bool = True) -> Ma
     scratch = _scratch(chosen)
     if scratch:
         found["scratch"] = scratch
+    if chosen.boot.framework:
+        found["framework"] = _framework(chosen.boot.framework)
     return found
 
 
@@ -59,7 +61,8 @@ def _gpu(plan: WorkloadPlan, gpu: Gpu, chosen: Chosen) -> dict[str, object]:
         found["memory_mib"] = int(seen)
     asked = plan.need.workload.gpu.mig
     if isinstance(asked, str):
-        found["mig"] = {"profile": asked}
+        counts = dict(gpu.mig_profiles)
+        found["mig"] = {"profile": asked, **({"count": counts[asked]} if asked in counts else {})}
     elif links := nvlinks(gpu, row):
         found["nvlinks"] = links
     return found
@@ -78,14 +81,24 @@ def nvlinks(gpu: Gpu, row: InstanceType) -> int | None:
     return int(total // rate)
 
 
-def _versions(gpu: Gpu) -> dict[str, object]:
-    """What this card asks of the driver and of CUDA, whatever runs on it."""
+def _versions(gpu: Gpu, boot: BootPlan) -> dict[str, object]:
+    """What card and software ask of the driver and of CUDA."""
     found: dict[str, object] = {}
-    if gpu.driver_branch_last:
-        found["driver"] = {"max": gpu.driver_branch_last.removeprefix("R")}
+    driver = {"min": boot.driver.min, "max": boot.driver.max}
+    if known := {end: version for end, version in driver.items() if version}:
+        found["driver"] = known
     if gpu.cuda_toolkit_min:
         found["cuda"] = {"min": gpu.cuda_toolkit_min}
     return found
+
+
+def _framework(framework: FrameworkPlan) -> dict[str, object]:
+    return {
+        "name": framework.name,
+        "version": framework.version,
+        "cuda": framework.cuda,
+        "index": framework.index_url,
+    }
 
 
 def _host(chosen: Chosen) -> dict[str, object]:

@@ -23,6 +23,18 @@ from gputier.catalog.records import (
     ZoneCap,
 )
 from gputier.catalog.regions import is_commercial, region_of_zone
+from gputier.catalog.software import (
+    SOURCED,
+    UNVERIFIED,
+    Branch,
+    Capability,
+    CardDriver,
+    CudaDriver,
+    MachineImage,
+    SoftwareFacts,
+    Wheel,
+    parse_version,
+)
 
 __all__ = [
     "CLOUDS",
@@ -31,15 +43,25 @@ __all__ = [
     "INTERCONNECTS",
     "LIFECYCLES",
     "PURCHASES",
+    "SOURCED",
+    "UNVERIFIED",
+    "Branch",
+    "Capability",
+    "CardDriver",
     "Catalog",
+    "CudaDriver",
     "Gpu",
     "HostMachine",
     "InstanceType",
     "ItemPrice",
+    "MachineImage",
     "Price",
+    "SoftwareFacts",
     "SpotAdvice",
+    "Wheel",
     "ZoneCap",
     "is_commercial",
     "load",
+    "parse_version",
     "region_of_zone",
 ]

@@ -16,6 +16,7 @@ from gputier.catalog.records import (
     Price,
     SpotAdvice,
 )
+from gputier.catalog.software import SoftwareFacts, software_facts
 from gputier.catalog.tables import Row, Source, Table, read
 
 #: The regions whose prices of things around a machine stand in where a region has none of its own,
@@ -60,7 +61,8 @@ class Catalog:
         self._advice = build_offers.advice(tables["spot_advisor_aws"])
         self._items = build_offers.items(tables["items"])
         self._hosts = build_offers.hosts(tables["gcp_hosts"])
-        self._tables = tables
+        self._source = source
+        self._software: SoftwareFacts | None = None
         self._prices: dict[tuple[str, str, str], Mapping[str, Price]] = {}
         self._regions: dict[str, tuple[str, ...]] = {}
 
@@ -160,13 +162,20 @@ class Catalog:
             if cpu[0] <= host.vcpus <= cpu[1] and memory[0] <= host.memory_gib <= memory[1]
         )
 
+    @property
+    def software(self) -> SoftwareFacts:
+        """What software asks of cards and drivers. Raises InvalidInput for a malformed overlay."""
+        if self._software is None:
+            self._software = software_facts(self._source)
+        return self._software
+
     def match_gpus(self, text: str) -> tuple[str, ...]:
         """The models `text` names: `H100` is every H100 variant, `A10` never A10G."""
         return names.match_gpus(text, self.gpus)
 
     def columns(self, table: str) -> tuple[str, ...]:
         """The names of a table's columns, in their order. Raises KeyError."""
-        return tuple(self._tables[table][0].columns)
+        return tuple(self._source.tables[table][0].columns)
 
     def facts(self, table: str) -> tuple[Mapping[str, str], ...]:
         """A table's rows as they are printed, source columns included. Raises KeyError.
@@ -176,7 +185,7 @@ class Catalog:
         """
         return tuple(
             dict(zip(one.columns, row, strict=True))
-            for one in self._tables[table]
+            for one in self._source.tables[table]
             for row in one.rows
         )
 

@@ -33,6 +33,11 @@ KEYS: dict[str, tuple[str, ...]] = {
     "gcp_quotas": ("metric",),
     "gcp_zone_caps": ("instance_type", "zone"),
     "items": ("provider", "item", "region"),
+    "wheels": ("framework", "version", "build", "cpu_arch"),
+    "cuda_drivers": ("cuda_major",),
+    "driver_branches": ("branch",),
+    "gpu_drivers": ("gpu_model",),
+    "images": ("cloud", "name"),
 }
 
 T = TypeVar("T")

@@ -94,6 +94,7 @@ _WORDS: Mapping[str, Callable[[Floor], str]] = {
     "disk_iops": lambda f: f"≥ {f.number:,.0f} IOPS",
     "kept_free": lambda f: f"{100 * f.number:g} % of the card kept free",
     "price_ceiling": lambda f: f"≤ {units.usd_per_hour(f.number)} a machine",
+    "software": lambda f: f"runs {f.value}",
     "host_pcie": lambda f: f"PCIe ≥ {f.number:.1f} host",
     "sockets": lambda f: f"≥ {f.number:g} sockets",
 }

@@ -8,7 +8,7 @@ from gputier.cli import plan_words as words
 from gputier.cli.floors import floor_text
 from gputier.cli.money import UNKNOWN, amount, per_hour
 from gputier.cli.text import listed
-from gputier.plan import AROUND, Chosen, Verdict, WorkloadPlan
+from gputier.plan import AROUND, Chosen, DriverPlan, Verdict, WorkloadPlan
 from gputier.plan.price import LISTED
 from gputier.units import HOURS_PER_MONTH
 
@@ -56,6 +56,26 @@ def instead(w: WorkloadPlan, v: Verdict) -> str:
     """Another machine, with how it is bought where that differs from the choice."""
     chosen = w.chosen.verdict.use if w.chosen else v.use
     return words.machine_name(v) + ("" if v.use == chosen else f" {words.USES[v.use]}")
+
+
+def software(c: Chosen) -> Iterator[str]:
+    """What the machine boots with, and how it proves itself."""
+    boot = c.boot
+    yield f"{boot.image.os}{'' if boot.image.pinned else ', image moves'}"
+    yield _driver(boot.driver)
+    if boot.framework is not None:
+        yield f"{boot.framework.name} {boot.framework.version} for CUDA {boot.framework.cuda}"
+    if boot.container is not None:
+        yield boot.container.image
+    gate = boot.gate
+    yield f"gate {gate.mode}" + ("" if gate.mode == "off" else f", {gate.depth}")
+
+
+def _driver(driver: DriverPlan) -> str:
+    if not driver.branch:
+        return "driver of the image"
+    how = "installed at boot" if driver.source == "install" else "in the image"
+    return f"driver {driver.version or driver.branch} {how}"
 
 
 def hours(c: Chosen) -> Iterator[str]:

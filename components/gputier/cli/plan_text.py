@@ -178,6 +178,7 @@ def _labelled(label: str, parts: Iterable[str], screen: Screen) -> list[str]:
 def _placed(w: WorkloadPlan, c: Chosen, screen: Screen) -> list[str]:
     lines = _labelled("machine", words.machine_parts(c), screen)
     lines += _labelled("needs", lines_of.needs(w, c), screen)
+    lines += _labelled("software", lines_of.software(c), screen)
     lines += _labelled("hours", lines_of.hours(c), screen)
     lines += _labelled("scale", lines_of.scale(c), screen)
     lines += _labelled("budget", lines_of.budget(c), screen)
@@ -189,7 +190,7 @@ def _placed(w: WorkloadPlan, c: Chosen, screen: Screen) -> list[str]:
     lines += _labelled("next best", lines_of.alternatives(w), screen)
     lines += _each("skipped", w.skipped, screen)
     warnings = c.sizing.warnings if c.sizing else ()
-    return lines + _each("note", (*warnings, *c.notes), screen)
+    return lines + _each("note", (*warnings, *c.notes, *c.boot.notes), screen)
 
 
 def _each(label: str, texts: Sequence[str], screen: Screen) -> list[str]:

@@ -7,6 +7,7 @@ The digest is over the validated declaration; a newer catalogue or a newer gputi
 with an unchanged digest alone.
 """
 
+from gputier.lock.bundle import Bundle, current_bundle
 from gputier.lock.entries import (
     Change,
     Cheaper,
@@ -27,6 +28,7 @@ from gputier.lock.text import VERSION, read_lock, render_lock, write_lock
 
 __all__ = [
     "VERSION",
+    "Bundle",
     "Change",
     "Cheaper",
     "Entry",
@@ -34,6 +36,7 @@ __all__ = [
     "cheaper_than",
     "check_lock",
     "compare",
+    "current_bundle",
     "describe",
     "digest_of",
     "lock_command",

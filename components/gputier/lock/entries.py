@@ -8,13 +8,14 @@ newer catalogue or a newer gputier leaves a block with an unchanged digest alone
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gputier import units
 from gputier.catalog import Catalog, load
 from gputier.errors import CannotPlace, Problem, spelling_hint
+from gputier.lock.bundle import current_bundle
 from gputier.plan import StackPlan, WorkloadPlan
 from gputier.plan.machine import Machine
 from gputier.plan.price import cost_of
@@ -24,7 +25,9 @@ from gputier.workload import Declaration, digest
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One workload's machine. `usd_per_hour` is for all its machines, None when unknown;
-    `hours_per_month` is how long they run; `digest` is of the declaration it was chosen for."""
+    `hours_per_month` is how long they run; `digest` is of the declaration it was chosen for.
+    `bundle` is the SHA-256 of what its machines run to boot and prove themselves, `image` an id or
+    a family; both are "" in a lock of a release that did not hold them."""
 
     digest: str
     cloud: str
@@ -44,6 +47,9 @@ class Entry:
     price_as_of: str | None
     catalog: str
     catalog_as_of: str
+    bundle: str = ""
+    bundle_version: str = ""
+    image: str = ""
 
     @property
     def usd_per_month(self) -> float | None:
@@ -123,7 +129,7 @@ def make_lock(plan: StackPlan, declaration: Declaration) -> Lock:
                 )
             )
         else:
-            entries[w.name] = _entry(w, plan, digest_of(declaration, w.name))
+            entries[w.name] = _entry(w, plan, declaration)
     if problems:
         raise CannotPlace(problems)
     return Lock(plan.name, entries)
@@ -134,14 +140,14 @@ def digest_of(declaration: Declaration, name: str) -> str:
     return digest(declaration.workloads[name], declaration.environment, declaration.discounts)
 
 
-def _entry(w: WorkloadPlan, plan: StackPlan, digest_: str) -> Entry:
+def _entry(w: WorkloadPlan, plan: StackPlan, declaration: Declaration) -> Entry:
     if w.chosen is None:
         raise ValueError(f"{w.name} has no machine")
-    v = w.chosen.verdict
+    v, image, bundle = w.chosen.verdict, w.chosen.boot.image, current_bundle()
     cost = v.cost
     attached = f"{v.type.attached_count} × {v.type.gpu_model}" if v.machine.host else None
     return Entry(
-        digest=digest_,
+        digest=digest_of(declaration, w.name),
         cloud=v.type.cloud,
         region=v.region,
         zones=w.chosen.zones,
@@ -159,20 +165,33 @@ def _entry(w: WorkloadPlan, plan: StackPlan, digest_: str) -> Entry:
         price_as_of=cost.as_of if cost else None,
         catalog=plan.catalog_id,
         catalog_as_of=plan.catalog_as_of,
+        bundle=bundle.sha256,
+        bundle_version=bundle.version,
+        image=image.id or image.family or "",
     )
 
 
 def merged(old: Lock | None, new: Lock, upgrade: Iterable[str] = ()) -> Lock:
-    """What to write: an entry whose declaration did not change keeps its machine, unless it is
-    named in `upgrade`."""
+    """What to write: an entry whose declaration did not change keeps its machine, bundle and image,
+    unless it is named in `upgrade`: a new release alone changes no machine's user data."""
     kept = dict(new.entries)
     wanted = set(upgrade)
     standing: Mapping[str, Entry] = old.entries if old else {}
     for name, entry in standing.items():
         fresh = kept.get(name)
         if fresh is not None and name not in wanted and fresh.digest == entry.digest:
-            kept[name] = entry
+            kept[name] = _completed(entry, fresh)
     return Lock(new.stack, kept)
+
+
+def _completed(entry: Entry, fresh: Entry) -> Entry:
+    """An entry of a release that pinned no bundle, with today's where the machine is the same."""
+    same = (entry.cloud, entry.catalog_type) == (fresh.cloud, fresh.catalog_type)
+    if entry.bundle or not same:
+        return entry
+    return replace(
+        entry, bundle=fresh.bundle, bundle_version=fresh.bundle_version, image=fresh.image
+    )
 
 
 def compare(old: Lock | None, new: Lock) -> tuple[Change, ...]:
@@ -200,6 +219,10 @@ def check_lock(lock: Lock, declaration: Declaration) -> list[Problem]:
         elif entry.digest != digest_of(declaration, name):
             message = f"workload `{name}` changed since it was locked on {entry.machine}"
             found.append(Problem(name, message, f"run `{command}`", place))
+        elif not entry.bundle:
+            message = f"the lock of `{name}` is of a release that did not pin what machines boot"
+            hint = f"run `{command}`; where that changes nothing, `{command} --upgrade {name}`"
+            found.append(Problem(name, message, hint, place))
     for name in lock.entries:
         if name not in declaration.workloads:
             message = f"the lock holds `{name}`, which is no longer declared"
@@ -236,7 +259,7 @@ def cheaper_than(
         entry = lock.entries.get(w.name)
         if entry is None or w.chosen is None or w.chosen.verdict.plan_only:
             continue
-        best = _entry(w, plan, digest_of(declaration, w.name))
+        best = _entry(w, plan, declaration)
         if best.digest != entry.digest:
             continue
         today = _price_today(entry, w, declaration, known)
@@ -289,9 +312,19 @@ def describe(change: Change) -> str:
         after.region,
         after.capacity,
     )
+    more = "".join(_boots_anew(before, after))
     if same:
-        return f"{change.name}: same machine, {after.machine} in {after.region}, {_money(change)}"
-    return f"{change.name}: {_place(before)} → {_place(after)}, {_money(change)}"
+        what = f"same machine, {after.machine} in {after.region}"
+        return f"{change.name}: {what}, {_money(change)}{more}"
+    return f"{change.name}: {_place(before)} → {_place(after)}, {_money(change)}{more}"
+
+
+def _boots_anew(before: Entry, after: Entry) -> Iterator[str]:
+    """What makes new machines of a workload boot otherwise than those that run."""
+    if before.bundle != after.bundle:
+        yield f", bundle {after.bundle_version} ({after.bundle[:8]})"
+    if before.image != after.image:
+        yield ", another image"
 
 
 def _place(entry: Entry) -> str:

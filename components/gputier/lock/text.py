@@ -20,6 +20,8 @@ from gputier.errors import Problem, StaleLock
 from gputier.lock.entries import Entry, Lock
 
 VERSION = 1
+#: Fields that locks of earlier releases do not have; `check_lock` asks for them.
+BOOTED = ("bundle", "bundle_version", "image")
 _HEADER = re.compile(r"# gputier lock (\d+)\b")
 _NAME = re.compile(r"([a-z][a-z0-9-]*):")
 _FIELD = re.compile(r"  ([a-z_]+): (.+)")
@@ -44,6 +46,8 @@ def _values(entry: Entry) -> Iterator[tuple[str, object]]:
         if field.name == "attached_ssds" and not value:
             continue
         if value is None and field.name in {"attached", "price_as_of"}:
+            continue
+        if value == "" and field.name in BOOTED:
             continue
         yield field.name, value
 
@@ -181,4 +185,5 @@ def _entry_of(values: Mapping[str, str]) -> Entry:
         price_as_of=text("price_as_of") if "price_as_of" in values else None,
         catalog=text("catalog"),
         catalog_as_of=text("catalog_as_of"),
+        **{key: text(key) for key in BOOTED if key in values},
     )

@@ -22,6 +22,7 @@ from gputier.plan.notes import notes_of
 from gputier.plan.price import commitments, cost_of
 from gputier.plan.scaling import hours_of, plan_scaling
 from gputier.plan.select import Ask, select
+from gputier.plan.software import software_problems
 from gputier.plan.storage import plan_storage
 from gputier.plan.verdict import Verdict
 from gputier.workload import Declaration, Discount, Workload
@@ -49,7 +50,7 @@ def plan_declaration(declaration: Declaration, catalog: Catalog) -> StackPlan:
     picks: list[_Pick] = []
     for name, workload in declaration.workloads.items():
         path = f"workloads.{name}"
-        found = [*market_problems(catalog, workload, path), *_gpu_problems(catalog, workload, path)]
+        found = _workload_problems(catalog, workload, path)
         problems += found
         if found:
             continue
@@ -84,8 +85,7 @@ def plan_workload(
     """One workload without a declaration around it. Raises as `plan_declaration` does."""
     problems = [
         *_discount_problems(discounts, catalog),
-        *market_problems(catalog, workload, name),
-        *_gpu_problems(catalog, workload, name),
+        *_workload_problems(catalog, workload, name),
     ]
     if problems:
         raise InvalidInput(problems)
@@ -111,6 +111,15 @@ def _discount_problems(discounts: Iterable[Discount], catalog: Catalog) -> Itera
                 )
                 message = f"`{family}` is not a machine family of {discount.cloud} in the catalogue"
                 yield Problem(f"discounts[{index}].families", message, hint)
+
+
+def _workload_problems(catalog: Catalog, workload: Workload, path: str) -> list[Problem]:
+    """Names and versions that the catalogue does not have."""
+    return [
+        *market_problems(catalog, workload, path),
+        *_gpu_problems(catalog, workload, path),
+        *software_problems(catalog, workload, path),
+    ]
 
 
 def _gpu_problems(catalog: Catalog, workload: Workload, path: str) -> Iterator[Problem]:

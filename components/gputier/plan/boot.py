@@ -6,11 +6,13 @@ down. None is "not there": the stage that would read it does not apply.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from gputier.catalog import Catalog
+from gputier.catalog import GENERATIONS, Catalog, Gpu
+from gputier.plan.contract import OS_ORDER, Agreed, Contract
 from gputier.plan.need import Need, scales
+from gputier.plan.reasons import Reason
 from gputier.plan.tiers import tiers
 from gputier.plan.verdict import Verdict
 from gputier.workload import Software, Workload
@@ -27,6 +29,12 @@ GROUP_GATES: Mapping[str, str] = {
 }
 LONE_GATE = "file"
 DEFAULT_DEPTH = "quick"
+#: From so many NVLinked GPUs on, data-centre machines since Ampere join them by NVSwitch, which
+#: needs Fabric Manager (docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide).
+NVSWITCH_GPUS = 8
+NVSWITCH_GENERATION = GENERATIONS["Ampere"]
+#: Cards of racks whose NVLinks span machines: IMEX instead (docs.nvidia.com/multi-node-nvlink).
+RACK_SCALE = ("GB200", "GB300")
 
 
 class ImagePlan(NamedTuple):
@@ -44,7 +52,8 @@ class ImagePlan(NamedTuple):
 
 
 class DriverPlan(NamedTuple):
-    """The NVIDIA driver: `source` prebaked or install; `module` open or proprietary."""
+    """The NVIDIA driver: `source` prebaked or install; `module` open or proprietary. `min` is the
+    oldest that card and framework take, `max` the last branch of the card; None is no bound."""
 
     source: str
     branch: str
@@ -52,6 +61,8 @@ class DriverPlan(NamedTuple):
     module: str
     fabric_manager: bool
     imex: bool
+    min: str | None
+    max: str | None
 
 
 class FrameworkPlan(NamedTuple):
@@ -118,11 +129,13 @@ class BootPlan(NamedTuple):
 def plan_boot(catalog: Catalog, need: Need, chosen: Verdict) -> BootPlan:
     """The boot of a machine of the chosen type."""
     software = need.workload.software
+    agreed = Contract(catalog, software).ask(chosen.type)
     proxy, mirrors = software.proxy, software.mirrors
+    image = _image(software, agreed)
     return BootPlan(
-        image=ImagePlan(None, None, "ubuntu-24.04", None, None, False, "catalogue"),
-        driver=DriverPlan("install", "580", None, "open", False, False),
-        framework=None,
+        image=image,
+        driver=_driver(chosen, catalog.gpus[chosen.type.gpu_model], agreed),
+        framework=_framework(software, agreed),
         container=_container(software),
         run=software.run,
         before_stop=software.before_stop,
@@ -132,15 +145,83 @@ def plan_boot(catalog: Catalog, need: Need, chosen: Verdict) -> BootPlan:
         mpi=software.mpi,
         ssh_keys=software.ssh_keys,
         gate=plan_gate(need, chosen.type.cloud),
-        notes=(),
+        notes=tuple(_notes(need, chosen, image, agreed)),
     )
+
+
+def _image(software: Software, agreed: Agreed | Reason) -> ImagePlan:
+    declared = software.image
+    known = agreed.image if isinstance(agreed, Agreed) else None
+    driver = agreed.driver if isinstance(agreed, Agreed) and agreed.prebaked else None
+    cuda = (declared.cuda if declared else None) or (known.cuda if known else None)
+    os = (declared.os if declared else None) or (known.os if known else OS_ORDER[0])
+    name = declared.id if declared else None
+    if name is None:
+        family = known.name if known else None
+        return ImagePlan(None, family, os, driver, cuda, False, "catalogue")
+    moves = name.startswith("/") or "/family/" in name
+    fixed, family = (None, name) if moves else (name, None)
+    return ImagePlan(fixed, family, os, driver, cuda, not moves, "declared")
+
+
+def _driver(chosen: Verdict, gpu: Gpu, agreed: Agreed | Reason) -> DriverPlan:
+    """A driver that nobody here knows (an own image that does not say, a slice's) is prebaked,
+    of no known branch: nothing is installed over it."""
+    row = chosen.type
+    recent = gpu.generation >= NVSWITCH_GENERATION
+    rack = gpu.model in RACK_SCALE
+    switched = bool(row.nvlink) and row.gpu_devices >= NVSWITCH_GPUS and recent and not rack
+    if isinstance(agreed, Reason):
+        return DriverPlan("prebaked", "", None, "proprietary", switched, rack, None, None)
+    branch, _, rest = (agreed.driver or "").partition(".")
+    return DriverPlan(
+        source="prebaked" if agreed.prebaked else "install",
+        branch=branch,
+        # What a family holds moves with it: only an installed driver is of a version we choose.
+        version=agreed.driver if rest and not agreed.prebaked else None,
+        module=agreed.module,
+        fabric_manager=switched,
+        imex=rack,
+        min=agreed.driver_min,
+        max=agreed.driver_max,
+    )
+
+
+def _framework(software: Software, agreed: Agreed | Reason) -> FrameworkPlan | None:
+    wheel = agreed.wheel if isinstance(agreed, Agreed) else None
+    if wheel is None:
+        return None
+    mirror = software.mirrors.pip if software.mirrors else None
+    version = software.framework_version
+    # A mirror has all builds of a release under one name, or only the default one: another has to
+    # be asked for, and to fail where it is not there.
+    if wheel.framework == "pytorch" and (
+        software.framework_build or (mirror and not wheel.default)
+    ):
+        version = f"{version}+{wheel.build}"
+    return FrameworkPlan(wheel.framework, version, wheel.cuda, mirror or wheel.index_url)
+
+
+def _notes(need: Need, chosen: Verdict, image: ImagePlan, agreed: Agreed | Reason) -> Iterator[str]:
+    software = need.workload.software
+    if isinstance(agreed, Reason):
+        yield f"{agreed.needed} is needed, and this is {agreed.has}: {agreed.relax}"
+        return
+    if agreed.driver is None:
+        yield f"nobody says which driver {image.id or image.family} has: software.image.driver"
+    if image.id is None and image.family is None and not chosen.plan_only:
+        yield f"no image is known for {chosen.type.cloud} on {chosen.type.cpu_arch}"
+    if agreed.doubts:
+        yield f"no source confirms {', '.join(agreed.doubts)}"
+    if software.container and software.framework:
+        yield "the framework is installed on the machine; the container brings its own"
 
 
 def _container(software: Software) -> ContainerPlan | None:
     given = software.container
     if given is None:
         return None
-    return ContainerPlan(given.image, given.args, given.env, given.ports)
+    return ContainerPlan(given.image, given.args, given.env or {}, given.ports)
 
 
 def plan_gate(need: Need, cloud: str) -> GatePlan:

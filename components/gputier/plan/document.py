@@ -4,7 +4,8 @@ nothing, byte-identical for identical input. Money is USD rounded to six places,
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import cast
 
 from gputier.plan import rank, rules
 from gputier.plan.boot import BootPlan
@@ -226,21 +227,19 @@ def _chosen(c: Chosen) -> Json:
 
 def boot_document(boot: BootPlan) -> Json:
     """What a machine is given at boot; None is what does not apply."""
-    parts = (boot.framework, boot.proxy, boot.mirrors)
-    framework, proxy, mirrors = (part._asdict() if part else None for part in parts)
-    container = None
-    if boot.container:
-        container = {**boot.container._asdict(), "env": dict(boot.container.env)}
-    return {
-        **boot._asdict(),
-        "image": boot.image._asdict(),
-        "driver": boot.driver._asdict(),
-        "framework": framework,
-        "container": container,
-        "proxy": proxy,
-        "mirrors": mirrors,
-        "gate": boot.gate._asdict(),
-    }
+    return {name: _plain(value) for name, value in boot._asdict().items()}
+
+
+def _plain(value: object) -> object:
+    """A part of a plan as JSON has it: records and maps are objects, sequences lists."""
+    record: Callable[[], dict[str, object]] | None = getattr(value, "_asdict", None)
+    if record is not None:
+        return {name: _plain(inner) for name, inner in record().items()}
+    if isinstance(value, tuple):
+        return [_plain(inner) for inner in cast("tuple[object, ...]", value)]
+    if isinstance(value, Mapping):
+        return dict(cast("Mapping[str, object]", value))
+    return value
 
 
 def _budget(c: Chosen) -> Json | None:

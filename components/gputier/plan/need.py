@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from gputier import sizing
+from gputier.plan.software import asks, in_words
 from gputier.plan.tiers import Floor, FloorValue, purposes, tiers
 from gputier.sizing import Sizing
 from gputier.workload import Workload
@@ -213,6 +214,8 @@ def _machine_words(w: Workload) -> list[Word]:
     ):
         if value is not None:
             words.append((rule, value, f"disk.{rule.removeprefix('disk_')}"))
+    if asks(w.software):
+        words.append(("software", in_words(w.software), "software"))
     if w.max_usd_per_hour is not None:
         words.append(("price_ceiling", w.max_usd_per_hour, "max_usd_per_hour"))
     return words

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import floor as whole
 from math import log2
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from gputier.catalog import Gpu
+from gputier.catalog import Gpu, InstanceType
 from gputier.plan.machine import Machine
 from gputier.plan.tiers import Floor
 
@@ -35,12 +35,21 @@ class Reason:
     gap: float = field(default=1.0, compare=False)
 
 
+class Judge(Protocol):
+    """Knows which machines the declared software runs on; the version contract is one."""
+
+    def refusal(self, row: InstanceType) -> Reason | None:
+        """Why it does not run on this type."""
+        ...
+
+
 class Context(NamedTuple):
-    """What rules may look at besides the machine: whether burst bandwidth counts, and whether
-    the workload takes several machines."""
+    """What rules may look at besides the machine: whether burst bandwidth counts, whether the
+    workload takes several machines, and what its software asks for."""
 
     burst: bool
     several_nodes: bool
+    contract: Judge | None = None
 
 
 Check = Callable[[Floor, Machine, Gpu, Context], Reason | None]

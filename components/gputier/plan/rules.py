@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from gputier.catalog import Catalog
-from gputier.plan import rules_gpu, rules_machine
+from gputier.plan import rules_gpu, rules_machine, rules_software
 from gputier.plan.machine import Machine
 from gputier.plan.reasons import UNKNOWN, Check, Context
 from gputier.plan.tiers import Floor
@@ -58,6 +58,7 @@ RULES: Mapping[str, Rule] = _table(
     Rule("scratch", "scratch NVMe", rules_machine.scratch),
     Rule("disk_throughput", "disk throughput", rules_machine.disk_throughput),
     Rule("disk_iops", "disk IOPS", rules_machine.disk_iops),
+    Rule("software", "software", rules_software.software),
 )
 
 

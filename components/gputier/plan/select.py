@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import ceil, inf
 
 from gputier import units
 from gputier.catalog import HOME_REGIONS, Catalog, InstanceType, Price
 from gputier.plan import market as markets
 from gputier.plan import price as prices
+from gputier.plan.contract import Contract
 from gputier.plan.machine import Machine
 from gputier.plan.market import Market, Places
 from gputier.plan.need import Need, scales
@@ -63,6 +65,13 @@ class Ask:
         if scales(w):
             return max(1, w.scale.min or 1)
         return self.choice.count
+
+    @cached_property
+    def contract(self) -> Contract | None:
+        """The version contract, where software is declared that decides which machines do."""
+        if "software" not in self.need.floors:
+            return None
+        return Contract(self.catalog, self.need.workload.software)
 
     @property
     def ceilings(self) -> Mapping[str, float]:
@@ -117,7 +126,8 @@ def verdict(ask: Ask, row: InstanceType, active: Active) -> Verdict:
 
 
 def _hardware_reasons(ask: Ask, machine: Machine, active: Active) -> tuple[Reason, ...]:
-    context = Context(ask.need.workload.network.burst, machine.nodes > 1)
+    burst = ask.need.workload.network.burst
+    context = Context(burst, machine.nodes > 1, ask.contract)
     gpu = ask.catalog.gpus[machine.type.gpu_model]
     found = [check(floor, machine, gpu, context) for check, floor in active]
     found.append(_fit_reason(ask, machine))

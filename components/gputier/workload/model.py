@@ -59,6 +59,9 @@ Cloud = Literal["aws", "gcp", "azure", "alibaba", "tencent"]
 Fabric = Literal["any", "efa", "gpudirect-tcpx", "gpudirect-tcpxo", "roce", "infiniband", "none"]
 Prefer = Literal["price", "value", "speed"]
 
+#: Formats whose kernels are extensions of PyTorch: bitsandbytes (nf4), GPTQModel and AutoAWQ.
+PYTORCH_ONLY = frozenset({"nf4", "nf4-dq", "int4-gptq", "int4-awq"})
+
 DEFAULT_CLOUDS = ("aws", "gcp")
 """The clouds of a workload that names none."""
 
@@ -224,6 +227,7 @@ class Workload(Spec):
         yield from self._counts()
         yield from self._places()
         yield from self._purposes()
+        yield from self._framework()
 
     def _counts(self) -> Iterator[Clash]:
         low, high = self.scale.min, self.scale.max
@@ -292,6 +296,20 @@ class Workload(Spec):
                     " counts virtual desktops", "set `purpose: vdi`, or remove `seats`", place="key"
                 ),
                 ("purpose", "model"),
+            )
+
+    def _framework(self) -> Iterator[Clash]:
+        precision = self.model.precision if self.model else None
+        framework = self.software.framework_name
+        if precision in PYTORCH_ONLY and framework not in ("", "pytorch"):
+            yield Clash(
+                ("software", "framework"),
+                complaint(
+                    f" is {framework}, and `model.precision: {precision}` has kernels for pytorch"
+                    " only",
+                    "use pytorch, or another precision such as bf16",
+                ),
+                ("software", "model"),
             )
 
 

@@ -36,8 +36,8 @@ _SHAPES: tuple[tuple[str, re.Pattern[str]], ...] = (
 )
 _NAME = (
     r"(?:[A-Za-z0-9]+[_-])*"
-    r"(?:password|passwd|passphrase|pwd|secret|secret_?key|token|api_?key|access_?key(?:_id)?"
-    r"|private_?key|auth|credentials?|bearer)"
+    r"(?:password|passwd|passphrase|pwd|secret|secret[_-]?key|token|api[_-]?key"
+    r"|access[_-]?key(?:[_-]id)?|private[_-]?key|auth|credentials?|bearer)"
 )
 _SECRET_NAME = re.compile(_NAME, re.IGNORECASE)
 # Words that models and tokenizers use: no credentials.

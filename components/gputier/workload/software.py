@@ -259,13 +259,16 @@ class Container(Spec):
         tuple[Annotated[str, BeforeValidator(_is_plain(1000)), AfterValidator(_open)], ...],
         fields.several("argument", 100, least=0),
     ] = Field(default=(), description="Arguments of its command, in order. Default: none.")
-    env: Annotated[
-        Mapping[str, str],
-        BeforeValidator(_variables),
-        AfterValidator(_sorted),
-        fields.Frozen,
-    ] = Field(
-        default=fields.FrozenMap[str, str](),
+    env: (
+        Annotated[
+            Mapping[str, str],
+            BeforeValidator(_variables),
+            AfterValidator(_sorted),
+            fields.Frozen,
+        ]
+        | None
+    ) = Field(
+        default=None,
         description="Variables of its environment; a secret is refused. Default: none.",
     )
     ports: Annotated[
@@ -329,8 +332,9 @@ class Software(Spec):
     )
     framework: Annotated[str, BeforeValidator(_framework)] | None = Field(
         default=None,
-        description="A framework in one exact version: `pytorch==2.9`. The wheel is chosen by the"
-        " driver and the card. `+cu126` behind it asks for that build. Default: none.",
+        description="A framework in one version: `pytorch==2.9`. The wheel is chosen by the driver"
+        " and the card ([versions](versions.md)). `+cu126` behind it asks for that build."
+        " Default: none.",
     )
     container: Annotated[Container, _spelt("image")] | None = Field(
         default=None, description="A container to run once the machine has proved itself."
