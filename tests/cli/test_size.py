@@ -117,7 +117,7 @@ def test_the_samples_of_a_packed_batch_are_of_up_to_so_many_tokens(
     run: Run, project: Path, small: Catalog
 ) -> None:
     packed = (
-        "{name: llama-3.2-1b, context_tokens: 4096,"
+        "model: {name: llama-3.2-1b, context_tokens: 4096,"
         " training: {method: lora, batch_per_gpu: 2, mean_tokens: 500}}"
     )
     sized(run, project, packed)
