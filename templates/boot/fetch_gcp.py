@@ -68,7 +68,7 @@ class Gcp(fetching.Cloud):
         return json.loads(got.body)
 
     def group(self) -> str:
-        """`zones/Z/instanceGroupManagers/NAME` or `regions/R/…`; "" for a lone machine."""
+        """`zones/Z/instanceGroupManagers/NAME` or `regions/R/...`; "" for a lone machine."""
         if self.settings["gate"]["kind"] != "health-endpoint":
             return ""
         made_by = self.get("instance/attributes/created-by")

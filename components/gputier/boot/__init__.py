@@ -11,6 +11,7 @@ from gputier.boot.deadlines import Deadline
 from gputier.boot.expectation import expectation, expectation_text
 from gputier.boot.rendered import Rendered, render
 from gputier.boot.settings import Bundle, Stack
+from gputier.boot.stage0 import fetcher
 from gputier.node.bucket import bucket_name
 
 __all__ = [
@@ -21,5 +22,6 @@ __all__ = [
     "bucket_name",
     "expectation",
     "expectation_text",
+    "fetcher",
     "render",
 ]

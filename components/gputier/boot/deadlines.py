@@ -24,7 +24,7 @@ LEAST_PART = 0.5
 BUNDLE = "bundle"
 #: What is as it is: nothing we set makes a machine start sooner, and cutting the checks' time would
 #: leave checks out.
-FIXED = ("power-on", "reboots", VALIDATE, GATE)
+FIXED = ("power-on", "reboots", VALIDATE, "validate-again", GATE)
 
 #: AWS: a hook waits its heartbeat timeout of 30 to 7,200 s after each sign of life, and 48 h or 100
 #: times that in all, whichever is less (botocore, PutLifecycleHook; AWS documentation, lifecycle
@@ -79,7 +79,7 @@ class Deadline(NamedTuple):
 
 def deadline(settings: node.Settings) -> Deadline:
     """The arithmetic of these settings, limits cut where the cloud would not wait so long."""
-    rows = tuple(_rows(settings))
+    rows = tuple(_rows(settings, again=True))
     total = _rounded(sum(row.seconds for row in rows), ROUND_SECONDS)
     kind, bundle = settings.gate_kind, settings.limits().get(BUNDLE, 0)
     if kind == node.LIFECYCLE_HOOK:
@@ -94,12 +94,18 @@ def deadline(settings: node.Settings) -> Deadline:
             f"autohealing waits {INITIAL_DELAY_SECONDS:,} s at most, {HEALTH_CHECK_SECONDS} s of"
             " them for the health check to see it"
         )
-        return Deadline(_fitted(rows, allowed), allowed, by, INITIAL_DELAY_SECONDS, allowed)
+        if sum(row.seconds for row in rows) > allowed:
+            rows = _fitted(tuple(_rows(settings, again=False)), allowed)
+        return Deadline(rows, allowed, by, INITIAL_DELAY_SECONDS, allowed)
     return Deadline(rows, None, "nobody waits for a lone machine", None, total)
 
 
-def _rows(settings: node.Settings) -> Iterator[Row]:
-    """The parts in their order, up to the verdict. The workload starts after it."""
+def _rows(settings: node.Settings, again: bool) -> Iterator[Row]:
+    """The parts in their order, up to the verdict. The workload starts after it.
+
+    `again`: a validation that asked for a reboot has its whole time once more. Without, it has what
+    is left of the deadline, and is inconclusive when that is not enough.
+    """
     stages = [stage for stage in applying(settings) if stage.name != WORKLOAD]
     yield Row("power-on", "from the request to our first line", POWER_ON_SECONDS, "our allowance")
     bundle = math.ceil(settings.limits().get(BUNDLE, 0))
@@ -107,10 +113,15 @@ def _rows(settings: node.Settings) -> Iterator[Row]:
     for stage in stages:
         why = stage.default(settings).why
         yield Row(stage.name, stage.title, math.ceil(stage.seconds(settings)), why)
-    if settings.reboots:
-        one = math.ceil(REBOOT_SECONDS) + AGAIN_SECONDS * (len(stages) + 1)
-        why = f"{REBOOT_SECONDS:g} s each, and {AGAIN_SECONDS} s for each stage to look again"
-        yield Row("reboots", f"reboots: {settings.reboots}", settings.reboots * one, why)
+    # Of the preparation, and one that the validation may ask for (node/boots.py).
+    reboots = settings.reboots + (settings.mode != "off")
+    one = math.ceil(REBOOT_SECONDS) + AGAIN_SECONDS * (len(stages) + 1)
+    why = f"{REBOOT_SECONDS:g} s each, and {AGAIN_SECONDS} s for each stage to look again"
+    yield Row("reboots", f"reboots: {reboots}", reboots * one, why)
+    judged = [stage for stage in stages if stage.name == VALIDATE]
+    for stage in judged if again else ():
+        why = "the whole of it once more after a reboot"
+        yield Row("validate-again", stage.title, math.ceil(stage.seconds(settings)), why)
 
 
 def _fitted(rows: tuple[Row, ...], room: int) -> tuple[Row, ...]:

@@ -21,7 +21,12 @@ from gputier.plan.names import names_of
 DATA = "/data"
 FILESYSTEM = "xfs"
 #: Seconds to get the bundle, late metadata and throttled storage included.
-BUNDLE_SECONDS = 600
+BUNDLE_SECONDS = 300
+#: Keys of the driver that a stage reads; the bounds are the expectation's.
+DRIVER = ("source", "branch", "version", "module", "fabric_manager", "imex")
+#: How deep a machine is looked at before it joins, where that is less than the plan's depth: the
+#: long tests of a burn-in come after, and the expectation says so.
+BEFORE_JOINING = {"burn-in": "standard"}
 
 
 class Stack(NamedTuple):
@@ -62,16 +67,22 @@ def settings(
             "window_seconds": int(node.BREAKER_WINDOW_SECONDS),
         },
         "metrics": metrics(chosen.verdict.type.cloud, chosen.boot.gate.kind != node.GATE_FILE),
-        "reboots": node.REBOOTS,
+        "reboots": node.REBOOTS if _reboots(plan, chosen) else 0,
         **_machine(plan, chosen),
         **_software(chosen.boot),
     }
     return found
 
 
+def _reboots(plan: WorkloadPlan, chosen: Chosen) -> bool:
+    """Whether preparing may need a reboot: a driver over another one, a change of MIG mode."""
+    return chosen.boot.driver.source == node.INSTALL or isinstance(plan.need.workload.gpu.mig, str)
+
+
 def _gate(plan: WorkloadPlan, chosen: Chosen, stack: Stack) -> dict[str, object]:
     gate = chosen.boot.gate
-    found: dict[str, object] = {"kind": gate.kind, "mode": gate.mode, "depth": gate.depth}
+    depth = BEFORE_JOINING.get(gate.depth, gate.depth)
+    found: dict[str, object] = {"kind": gate.kind, "mode": gate.mode, "depth": depth}
     if gate.kind == node.LIFECYCLE_HOOK:
         names = names_of(chosen.verdict.type.cloud, *stack, plan.name)
         found |= {"group": names.of("group"), "hook": names.of("hook")}
@@ -84,9 +95,7 @@ def _machine(plan: WorkloadPlan, chosen: Chosen) -> dict[str, object]:
     """Driver, disks, fabric: what the hardware asks for."""
     row, storage, driver = chosen.verdict.type, chosen.storage, chosen.boot.driver
     found: dict[str, object] = {
-        "driver": {
-            key: value for key, value in driver._asdict().items() if value not in (None, False)
-        },
+        "driver": _present({key: getattr(driver, key) for key in DRIVER}),
     }
     if isinstance(plan.need.workload.gpu.mig, str):
         found["mig"] = {"profile": plan.need.workload.gpu.mig}
@@ -144,4 +153,4 @@ def _software(boot: BootPlan) -> dict[str, object]:
 
 def _present(found: Mapping[str, object]) -> dict[str, object]:
     """Without what is not there: an absent key is a stage that does not apply."""
-    return {key: value for key, value in found.items() if value not in (None, "", [], {})}
+    return {key: value for key, value in found.items() if value not in (None, False, "", [], {})}
