@@ -47,6 +47,14 @@ def of(declared: dict[str, Any]) -> str:
     return digest(Workload.model_validate(declared), "dev", ())
 
 
+def test_fsdp_is_the_third_stage_and_its_library_in_one_word() -> None:
+    def trained(**training: str) -> str:
+        return of({"model": {"parameters": "7B", "training": {"method": "lora", **training}}})
+
+    assert trained(sharding="fsdp") == trained(sharding="zero-3", sharded_by="fsdp")
+    assert trained(sharding="fsdp") != trained(sharding="zero-3")
+
+
 def test_a_digest_is_sixteen_hex_digits() -> None:
     assert re.fullmatch(r"[0-9a-f]{16}", of(BASE))
 

@@ -323,6 +323,8 @@ def test_a_model_says_what_the_machines_are_for(
         ({"method": "qlora"}, "none"),
         ({"method": "full", "sharding": "none"}, "none"),
         ({"method": "lora", "sharding": "zero-2"}, "zero-2"),
+        ({"method": "lora", "sharding": "fsdp"}, "zero-3"),
+        ({"sharding": "fsdp", "sharded_by": "fsdp"}, "zero-3"),
     ],
 )
 def test_full_training_is_sharded_unless_said_otherwise(
