@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -164,7 +164,7 @@ STATE = "meta-data/autoscaling/target-lifecycle-state"
 
 
 @contextmanager
-def world(root: Path, cloud: str) -> Iterator[World]:
+def world(root: Path, cloud: str) -> Generator[World]:
     """Everything started, and stopped again."""
     made = World(root, cloud)
     try:

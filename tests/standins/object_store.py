@@ -23,7 +23,7 @@ class Store(StandIn):
         self.bucket = bucket
         self.objects: dict[str, bytes] = {}
         self.denied: set[tuple[str, str]] = set()
-        self.writes = 0
+        self.writes: int = 0
 
     def json(self, key: str) -> Any:
         return json.loads(self.objects[key])

@@ -222,6 +222,9 @@ def test_a_wrong_clock_is_named_when_a_certificate_is_out_of_time(
         def close(self) -> None:
             pass
 
-    monkeypatch.setattr(http, "_connection", lambda *_: (Connection(), "/"))
+    def made(*_: object) -> tuple[Connection, str]:
+        return Connection(), "/"
+
+    monkeypatch.setattr(http, "_connection", made)
     with pytest.raises(NoAnswer, match="is the clock right"):
         web.ask(lambda: Ask("GET", "https://h/"), Patience(0.2))

@@ -188,7 +188,7 @@ def test_the_file_of_the_machine_that_the_image_was_made_of_is_not_believed(
     started: Started, web: Web
 ) -> None:
     gcp = Gcp(web, started(standins.Gcp()))
-    baked = identity.ask(gcp, "bucket")._replace(instance_id="99", account="other")
+    baked = identity.ask(gcp, "bucket")._replace(instance_id="9", domain="", account="a")
     assert identity.complete(baked, gcp).account == "stand-in-project"
 
 

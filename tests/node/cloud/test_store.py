@@ -203,7 +203,7 @@ def test_what_is_not_there_may_be_answered_with_403(aws: World) -> None:
 def test_what_may_not_be_read_is_not_written_over(aws: World) -> None:
     aws.store.objects["k"] = b'{"names": ["i-0"]}'
     aws.store.denied.add(("GET", "k"))
-    with pytest.raises(Refused, match="get s3:.*AccessDenied"):
+    with pytest.raises(Refused, match=r"get s3:.*AccessDenied"):
         shared.update(aws.here().store, "k", added("i-1"))
     assert aws.store.json("k") == {"names": ["i-0"]}
     assert len(aws.store.requests(method="PUT")) == 1

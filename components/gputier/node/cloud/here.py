@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 
-from gputier.node.cloud import Trouble, endpoints, metadata
+from gputier.node.cloud import Trouble, endpoints, identity, metadata
 from gputier.node.cloud.autoscaling import Autoscaling
 from gputier.node.cloud.aws import Signed
 from gputier.node.cloud.compute import Compute
@@ -24,12 +24,21 @@ PROXIES = ("http", "https", "no_proxy")
 class Here:
     """The cloud as this machine sees it."""
 
-    def __init__(self, host: Host, settings: Settings, identity: Identity) -> None:
+    def __init__(self, host: Host, settings: Settings, known: Identity) -> None:
         self.host = host
         self.settings = settings
-        self.identity = identity
+        self.known = known
         self.endpoints = endpoints.read(host)
         self.web = web(host, settings)
+
+    @functools.cached_property
+    def identity(self) -> Identity:
+        """Who this is, whole. Raises Silent."""
+        if self.known.cloud == "aws":
+            return identity.complete(self.known, self.aws)
+        if self.known.cloud == "gcp":
+            return identity.complete(self.known, self.gcp)
+        return self.known
 
     @functools.cached_property
     def aws(self) -> metadata.Aws:

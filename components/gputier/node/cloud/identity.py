@@ -23,7 +23,8 @@ class Identity(NamedTuple):
     """`instance_id` is a new one for each new machine (GCP: the number, for names come again).
 
     `account` is the project id on GCP and the subscription on Azure; `name` is the machine's own
-    name (GCP, Azure); `group` the path of the managed group that made it (GCP), "" for none.
+    name (GCP, Azure); `group` the path of the managed group that made it (GCP), "" for none;
+    `domain` is what the cloud's services end in, "" while nobody asked.
     """
 
     cloud: str
@@ -34,7 +35,7 @@ class Identity(NamedTuple):
     bucket: str = ""
     name: str = ""
     group: str = ""
-    domain: str = DOMAIN
+    domain: str = ""
 
     def to_json(self) -> str:
         return json.dumps(self._asdict(), sort_keys=True) + "\n"
@@ -64,6 +65,8 @@ def ask(metadata: Metadata, bucket: str = "") -> Identity:
 
 def complete(found: Identity, metadata: Metadata) -> Identity:
     """The same with what the fetcher leaves out: domain, name and group. Raises Silent."""
+    if found.domain:
+        return found
     asked = ask(metadata, found.bucket)
     if asked.instance_id != found.instance_id:
         # An image baked from a used machine brings that machine's file along.

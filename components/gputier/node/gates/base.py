@@ -32,7 +32,6 @@ class Base(Gate):
 
     def __init__(self, settings: Settings, identity: Identity | None, host: Host) -> None:
         self.settings = settings
-        self.identity = identity
         self.host = host
         self.cloud = Here(host, settings, identity) if identity else None
         self.notes: list[str] = []

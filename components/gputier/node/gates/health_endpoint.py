@@ -16,8 +16,8 @@ from gputier.node.host import Host
 from gputier.node.result import REPLACE
 from gputier.node.settings import HEALTH_ENDPOINT, Settings
 
-# A check of this name says that the provider handed out a host which was given back before.
-KNOWN_BAD = "known-bad-host"
+# The validation's check that this host was given back before (stages/validate.py).
+KNOWN_BAD = "known-host"
 
 
 class HealthEndpoint(Base):

@@ -91,7 +91,6 @@ DOES: Mapping[str, Words] = {
     APPLICATION_HEALTH: {
         Step.SHUT: "`Unhealthy`: the scale set repairs it; for `config` no valid answer, so that "
         "it is left alone",
-        Step.REPORT: "keep the report on the machine",
         Step.OPEN: "`Healthy`: the workload starts",
     },
     GATE_FILE: {
