@@ -32,6 +32,10 @@ settings.load_profile("ci" if os.environ.get("CI") else "desk")
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite tests/golden")
     parser.addoption("--update-docs", action="store_true", help="rewrite generated docs")
+    parser.addoption(
+        "--thorough", action="store_true", help="rehearse every virtual machine, not only one"
+    )
+    parser.addoption("--update-timeline", action="store_true", help="keep what rehearsals measure")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -1,0 +1,42 @@
+"""Rehearsals: who may run, how many at once, and what is measured on the way."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from tests.rehearsal.image import Image, built
+from tests.rehearsal.needs import CannotRehearse, ready
+
+HERE = Path(__file__).parent
+#: Machines that run at the same time, one per group of tests (pytest-xdist, --dist loadgroup).
+AT_ONCE = 2
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Machines of the thorough tier only when asked for, and never more than two at once."""
+    thorough = [item for item in items if item.get_closest_marker("thorough")]
+    if thorough and not config.getoption("--thorough"):
+        config.hook.pytest_deselected(items=thorough)
+        items[:] = [item for item in items if item not in thorough]
+    load = [0.0] * AT_ONCE
+    for item in items:
+        found = item.get_closest_marker("rehearsal")
+        if found and HERE in item.path.parents:
+            group = load.index(min(load))
+            load[group] += float(found.kwargs.get("seconds", 10))
+            item.add_marker(pytest.mark.xdist_group(f"rehearsal-{group}"))
+
+
+@pytest.fixture(scope="session")
+def image() -> Image:
+    """The built image; where that cannot be, the reason, which is a failure in CI."""
+    try:
+        ready()
+        return built()
+    except CannotRehearse as error:
+        words = f"no rehearsal on this machine: {error}"
+        if os.environ.get("CI"):
+            pytest.fail(words)
+        pytest.skip(words)

@@ -1,0 +1,111 @@
+"""The workloads that are rehearsed, planned and rendered as `gputier render` does it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tests.node.machines import KINDS, Kind
+from tests.rehearsal.needs import cache_folder
+from tests.rehearsal.pretence import kind_of
+
+import gputier
+from gputier.boot import Bundle, Rendered, Stack, render
+from gputier.catalog import load
+from gputier.node import build
+from gputier.plan import plan_workload
+from gputier.workload import Workload
+
+STACK = Stack("rehearsal", "prod")
+RUN = "echo the workload runs > /var/lib/workload-ran\nexec sleep infinity\n"
+#: Behind NVSwitch the bus shows so many of them (AWS p5: 4, A100 machines of Google: 6).
+SWITCHES = 4
+#: A driver of each branch that an image may have.
+DRIVERS = {kind.driver.split(".")[0]: kind.driver for kind in KINDS.values()}
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """A workload as a person declares it, and the driver that its image has."""
+
+    fields: Mapping[str, Any]
+    environment: str = "prod"
+    torch: str | None = None
+
+
+#: A container has no NVMe disks, so its machines are of types without: Graviton with T4G at AWS
+#: (nothing that runs here asks for the architecture), A100 and A2 at Google. The p5 is a virtual
+#: machine with all eight of its disks.
+DECLARED = {
+    "group": Declared({
+        "clouds": ["aws"], "gpu": {"models": ["T4G"]}, "cpu": {"architecture": "arm64"},
+        "purpose": "inference", "scale": {"min": 1, "max": 4}, "validation": {"depth": "quick"},
+        "software": {"run": RUN},
+    }),
+    "autohealed": Declared({
+        "clouds": ["gcp"], "gpu": {"models": ["A100-40GB"], "count": 8}, "purpose": "inference",
+        "scale": {"min": 1, "max": 4}, "validation": {"depth": "quick"}, "software": {"run": RUN},
+    }),
+    "divided": Declared({
+        "clouds": ["gcp"], "gpu": {"models": ["A100-40GB"], "mig": "1g.5gb"},
+        "purpose": "inference", "scale": {"min": 1, "max": 4}, "validation": {"depth": "quick"},
+    }),
+    "lone": Declared({
+        "clouds": ["aws"], "gpu": {"models": ["T4G"]}, "cpu": {"architecture": "arm64"},
+        "purpose": "development", "validation": {"gate": "enforce", "depth": "quick"},
+        "software": {"run": RUN},
+    }),
+    "hopper": Declared({
+        "clouds": ["aws"], "gpu": {"models": ["H100-80GB"], "count": 8}, "purpose": "inference",
+        "scale": {"min": 1, "max": 4}, "validation": {"depth": "quick"}, "software": {"run": RUN},
+    }),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a machine of a rehearsed workload is given, and the machine that it should be."""
+
+    name: str
+    rendered: Rendered
+    kind: Kind
+    bundle: Path
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return json.loads(self.rendered.settings)
+
+    @property
+    def cloud(self) -> str:
+        return str(self.settings["cloud"])
+
+
+@cache
+def bundle() -> tuple[Path, Bundle]:
+    """The node bundle of this checkout, and what a lock would pin of it."""
+    file = cache_folder() / "bundle.pyz"
+    part = cache_folder() / f"bundle-{hashlib.sha256(str(Path.cwd()).encode()).hexdigest()[:8]}"
+    build.build(part)
+    digest = hashlib.sha256(part.read_bytes()).hexdigest()
+    part.replace(file.with_name(f"bundle-{digest}.pyz"))
+    return file.with_name(f"bundle-{digest}.pyz"), Bundle(digest, gputier.__version__)
+
+
+@cache
+def given(name: str) -> Given:
+    """Plan and render one of `DECLARED`."""
+    declared, catalog = DECLARED[name], load()
+    plan = plan_workload(name, Workload(**declared.fields), catalog, declared.environment)
+    assert plan.chosen, f"no machine was chosen for {name}"
+    file, pinned = bundle()
+    rendered = render(plan, catalog, STACK, pinned)
+    expect, settings = json.loads(rendered.expectation), json.loads(rendered.settings)
+    switches = SWITCHES if settings["driver"].get("fabric_manager") else 0
+    driver = settings["driver"].get("version") or DRIVERS[settings["driver"]["branch"]]
+    kind = kind_of(expect, driver, switches, declared.torch)
+    return Given(name, rendered, kind, file)
