@@ -187,14 +187,14 @@ def _shape(header: _Header, kind: str, tensors: dict[str, tuple[float, float]]) 
             return round(sum(held) / len(held)) if held else 0
         return int(value) if isinstance(value, (int, float)) and value > 0 else 0
 
-    layers, hidden, heads = n("block_count"), n("embedding_length"), n("attention.head_count")
-    heads = heads or max(1, hidden // 128)
+    layers, hidden = n("block_count"), n("embedding_length")
+    heads = n("attention.head_count") or max(1, hidden // 128)
     vocabulary = header.lengths.get("tokenizer.ggml.tokens") or n("vocab_size")
     experts, dense = n("expert_count"), n("leading_dense_block_count")
     rank, rope = n("attention.kv_lora_rank"), n("rope.dimension_count")
     key, value = n("attention.key_length"), n("attention.value_length")
     mla = Mla(rank, rope, max(1, key - rope), value, n("attention.q_lora_rank")) if rank else None
-    expert_ffn = n("expert_feed_forward_length") or (n("feed_forward_length") if experts else 0)
+    expert_ffn = n("expert_feed_forward_length") or n("feed_forward_length") if experts else 0
     return Shape(
         parameters=sum(weights for weights, _ in tensors.values()),
         layers=layers,
@@ -213,8 +213,7 @@ def _shape(header: _Header, kind: str, tensors: dict[str, tuple[float, float]]) 
         moe_layers=max(0, layers - dense) if experts else 0,
         experts=experts,
         experts_per_token=n("expert_used_count"),
-        expert_ffn=expert_ffn if experts else 0,
-        shared_ffn=n("expert_shared_feed_forward_length")
-        or n("expert_shared_count") * (expert_ffn if experts else 0),
+        expert_ffn=expert_ffn,
+        shared_ffn=n("expert_shared_feed_forward_length") or n("expert_shared_count") * expert_ffn,
         max_context=n("context_length") or None,
     )

@@ -120,6 +120,9 @@ def _number(row: dict[str, str], column: str) -> int:
     return int(float(text)) if text else 0
 
 
+_ENCODERS = {"bert": "text", "whisper": "whisper", "wav2vec2": "wav2vec2"}
+
+
 def _shape(row: dict[str, str]) -> Shape:
     def n(column: str) -> int:
         return _number(row, column)
@@ -127,8 +130,7 @@ def _shape(row: dict[str, str]) -> Shape:
     cached = n("attention_layers") - n("kv_shared_layers")
     local, window = _sliding(row, cached)
     experts, ffn_layers, dense = n("experts"), n("ffn_layers"), n("dense_layers")
-    mixer = _mixer(row)
-    whisper = row["architecture"] == "whisper"
+    mixer, whisper = _mixer(row), row["architecture"] == "whisper"
     return Shape(
         parameters=n("parameters"),
         layers=n("layers"),
@@ -157,9 +159,7 @@ def _shape(row: dict[str, str]) -> Shape:
         shared_ffn=n("shared_ffn_size"),
         extra=n("vision_parameters") + n("other_parameters"),
         embedding_width=n("embedding_width"),
-        encoder={"bert": "text", "whisper": "whisper", "wav2vec2": "wav2vec2"}.get(
-            row["architecture"], ""
-        ),
+        encoder=_ENCODERS.get(row["architecture"], ""),
         decoder_layers=n("decoder_layers"),
         max_context=n("max_context") or None,
     )

@@ -264,6 +264,9 @@ class Model(Spec):
             )
         yield from self._simulations(given)
         yield from self._packed()
+        yield from self._pictures()
+
+    def _pictures(self) -> Iterator[Clash]:
         if self.image and self.name is None and self.measured_gib is None:
             yield Clash(
                 ("image",),
