@@ -24,6 +24,10 @@ N1 = {"instance_type": "n1+nvidia-tesla-t4x1"}
 A2 = {"instance_type": "a2-highgpu-1g"}
 PRICE = {"provider": "aws", "region": "us-east-1", "instance_type": "g5.xlarge"}
 FULL, SPOT = {**PRICE, "purchase": "on_demand"}, {**PRICE, "purchase": "spot"}
+TORCH = {"framework": "pytorch", "version": "2.12", "build": "cu130", "cpu_arch": "x86_64"}
+VOLTA = {"gpu_model": "V100-16GB"}
+DLAMI = "/aws/service/deeplearning/ami/x86_64/base-oss-nvidia-driver-gpu-ubuntu-24.04"
+IMAGE = {"cloud": "aws", "name": f"{DLAMI}/latest/ami-id"}
 COMMITTED = {**PRICE, "purchase": "reserved_1y"}
 
 BROKEN: list[tuple[integrity.Check, str, Mapping[str, str], Mapping[str, str], str]] = [
@@ -36,6 +40,37 @@ BROKEN: list[tuple[integrity.Check, str, Mapping[str, str], Mapping[str, str], s
             ("aws", G5, {"network_baseline_gbps": "50"}, "sustained network exceeds its burst"),
             ("aws_ebs", G5, {"baseline_throughput_mb_s": "9000"}, "volume speed exceeds"),
             ("aws_interfaces", G5, {"ipv4_per_interface": "0"}, "ipv4_per_interface is 0"),
+        ],
+        integrity.wheels_are_sane: [
+            ("wheels", TORCH, {"cuda": "14.0"}, "which driver CUDA 14 needs"),
+            ("wheels", TORCH, {"cuda": "12.8"}, "CUDA is 12.8, and the build says 13.0"),
+            ("wheels", TORCH, {"index_url": "http://w"}, "no https address"),
+            (
+                "wheels",
+                {**TORCH, "build": "cu126"},
+                {"default": "true"},
+                "2 builds are the default",
+            ),
+        ],
+        integrity.drivers_cover_every_card: [
+            ("gpu_drivers", {"gpu_model": "B200"}, {"module": "either"}, "Blackwell takes open"),
+            ("gpu_drivers", VOLTA, {"module": "open"}, "Volta takes proprietary"),
+            ("gpu_drivers", VOLTA, {"driver_min": "590"}, "after its last branch 580"),
+            (
+                "gpus",
+                {"gpu_model": "V100-16GB"},
+                {"driver_branch_last": "R581"},
+                "no row of its own",
+            ),
+        ],
+        integrity.branches_and_cuda_agree: [
+            ("driver_branches", {"branch": "580"}, {"newest": "590.1"}, "of another branch"),
+            ("driver_branches", {"branch": "570"}, {"cuda": "13.0"}, "CUDA 13.0 needs 580"),
+        ],
+        integrity.images_are_for_known_machines: [
+            ("images", IMAGE, {"machines": "g6|h7"}, "`h7` is no machine of aws on x86_64"),
+            ("images", IMAGE, {"machines": "g5g"}, "`g5g` is no machine of aws on x86_64"),
+            ("images", IMAGE, {"machines": ""}, "go together"),
         ],
         integrity.type_words_are_known: [
             ("aws", G5, {"lifecycle": "sunset"}, "lifecycle is `sunset`"),

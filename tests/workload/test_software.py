@@ -15,30 +15,34 @@ from gputier.workload.software import MOST_BYTES
 KEY = "ssh-ed25519 " + "A" * 68
 
 
+def made(**software: Any) -> Software:
+    """What a workload with this software holds."""
+    fields: dict[str, Any] = {"software": software}
+    return Workload(**fields).software
+
+
 def refused(software: dict[str, Any]) -> errors.Problem:
     with pytest.raises(errors.InvalidInput) as caught:
-        Workload(software=software)
+        made(**software)
     (problem,) = caught.value.problems
     return problem
 
 
 def test_a_word_stands_for_the_field_that_says_most() -> None:
-    made = Workload(
-        software={
-            "image": "ami-0abc12345678def00",
-            "container": "nvcr.io/nvidia/pytorch:25.10-py3",
-            "proxy": "http://proxy.internal:3128",
-            "packages": "git",
-            "ssh_keys": KEY,
-        }
-    ).software
-    assert made.image
-    assert made.image.id == "ami-0abc12345678def00"
-    assert made.container
-    assert made.container.image == "nvcr.io/nvidia/pytorch:25.10-py3"
-    assert made.proxy
-    assert made.proxy.http == "http://proxy.internal:3128"
-    assert (made.packages, made.ssh_keys) == (("git",), (KEY,))
+    found = made(
+        image="ami-0abc12345678def00",
+        container="nvcr.io/nvidia/pytorch:25.10-py3",
+        proxy="http://proxy.internal:3128",
+        packages="git",
+        ssh_keys=KEY,
+    )
+    assert found.image
+    assert found.image.id == "ami-0abc12345678def00"
+    assert found.container
+    assert found.container.image == "nvcr.io/nvidia/pytorch:25.10-py3"
+    assert found.proxy
+    assert found.proxy.http == "http://proxy.internal:3128"
+    assert (found.packages, found.ssh_keys) == (("git",), (KEY,))
 
 
 @pytest.mark.parametrize(
@@ -53,8 +57,8 @@ def test_a_word_stands_for_the_field_that_says_most() -> None:
 def test_a_framework_is_a_name_a_version_and_perhaps_a_build(
     written: str, parts: tuple[str, str, str]
 ) -> None:
-    made = Software(framework=written)
-    assert (made.framework_name, made.framework_version, made.framework_build) == parts
+    found = made(framework=written)
+    assert (found.framework_name, found.framework_version, found.framework_build) == parts
 
 
 REFUSALS: dict[str, tuple[dict[str, Any], str, str, str]] = {
@@ -144,7 +148,7 @@ def test_a_secret_is_refused_and_never_repeated(software: dict[str, Any]) -> Non
 )
 def test_a_reference_is_no_secret(text: str) -> None:
     assert secret_text(text) == ""
-    assert Software(run=text).run == text
+    assert made(run=text).run == text
 
 
 @pytest.mark.parametrize(
@@ -189,14 +193,20 @@ def test_no_other_problem_shows_the_line_either() -> None:
     assert "hunter2" not in str(caught.value)
 
 
+def framework(name: str) -> dict[str, Any]:
+    return {"software": {"framework": name}}
+
+
 def test_a_format_whose_kernels_are_pytorchs_asks_for_pytorch() -> None:
-    model = {"name": "llama-3.1-8b", "precision": "nf4", "context_tokens": 4096}
+    fields: dict[str, Any] = {
+        "model": {"name": "llama-3.1-8b", "precision": "nf4", "context_tokens": 4096}
+    }
     with pytest.raises(errors.InvalidInput, match="has kernels for pytorch only"):
-        Workload(model=model, software={"framework": "jax==0.8"})
-    assert Workload(model=model, software={"framework": "pytorch==2.9"})
+        Workload(**fields, **framework("jax==0.8"))
+    assert Workload(**fields, **framework("pytorch==2.9"))
 
 
 def test_numbers_and_truths_of_a_variable_are_text() -> None:
-    made = Software(container={"image": "a", "env": {"N": 4, "ON": True}})  # pyright: ignore[reportArgumentType]
-    assert made.container
-    assert made.container.env == {"N": "4", "ON": "true"}
+    found = made(container={"image": "a", "env": {"N": 4, "ON": True}})
+    assert found.container
+    assert found.container.env == {"N": "4", "ON": "true"}

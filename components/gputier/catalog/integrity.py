@@ -11,6 +11,12 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
+from gputier.catalog.integrity_software import (
+    branches_and_cuda_agree,
+    drivers_cover_every_card,
+    images_are_for_known_machines,
+    wheels_are_sane,
+)
 from gputier.catalog.load import EVERYWHERE, Catalog
 from gputier.catalog.records import CLOUDS, INTERCONNECTS, LIFECYCLES, PURCHASES, InstanceType
 from gputier.catalog.regions import region_of_zone
@@ -294,4 +300,8 @@ CHECKS: tuple[Check, ...] = (
     offerings_are_for_known_things,
     advice_items_and_hosts_are_sane,
     keys_are_unique,
+    wheels_are_sane,
+    drivers_cover_every_card,
+    branches_and_cuda_agree,
+    images_are_for_known_machines,
 )

@@ -6,10 +6,11 @@ Read when it is first asked for: most commands plan nothing that needs it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
-from gputier.catalog.tables import Row, Source, Table, records
+from gputier.catalog.tables import Row, Source, records
 
 SOURCED, UNVERIFIED = "sourced", "unverified"
 _VERSION = re.compile(r"\d+(\.\d+)*")
@@ -136,15 +137,15 @@ def software_facts(source: Source) -> SoftwareFacts:
     tables = source.tables
     return SoftwareFacts(
         wheels=tuple(records(tables["wheels"], _wheel)),
-        cards={one.gpu_model: one for one in records(tables["gpu_drivers"], _card)},
-        branches=_branches(tables["driver_branches"]),
-        cuda={one.cuda_major: one for one in records(tables["cuda_drivers"], _cuda)},
+        cards=MappingProxyType(
+            {one.gpu_model: one for one in records(tables["gpu_drivers"], _card)}
+        ),
+        branches=tuple(records(tables["driver_branches"], _branch)),
+        cuda=MappingProxyType(
+            {one.cuda_major: one for one in records(tables["cuda_drivers"], _cuda)}
+        ),
         images=tuple(records(tables["images"], _image)),
     )
-
-
-def _branches(tables: Iterable[Table]) -> tuple[Branch, ...]:
-    return tuple(records(tables, _branch))
 
 
 def _version(row: Row, column: str) -> str:
