@@ -64,6 +64,21 @@ def test_the_word_fsdp_is_the_third_stage_by_that_library(sized: Sized) -> None:
     assert sized(2, **llama(method="full", sharding="fsdp")) == sized(2, **both)
 
 
+@pytest.mark.parametrize("method", ["full", "lora"])
+def test_zero_3_without_a_copy_at_32_bit_is_fsdp_where_no_library_is_named(
+    sized: Sized, method: str
+) -> None:
+    own = {"method": method, "state": "pure-16bit", "sharding": "zero-3"}
+    found = sized(2, **llama(**own))
+    assert found == sized(2, **llama(**own, sharded_by="fsdp"))
+    assert found != sized(2, **llama(**own, sharded_by="deepspeed"))
+
+
+def test_zero_3_is_by_nobody_known_where_the_state_is_not_written_down(sized: Sized) -> None:
+    silent = {"method": "full", "sharding": "zero-3"}
+    assert sized(2, **llama(**silent)) != sized(2, **llama(**silent, sharded_by="fsdp"))
+
+
 def test_fsdp_that_offloads_has_no_weights_on_the_gpu(parts: Parts) -> None:
     found = parts(2, **llama(method="full", sharded_by="fsdp", offload=True))
     assert "weights" not in found

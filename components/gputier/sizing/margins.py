@@ -100,7 +100,7 @@ def training_margin(job: Job, needed_gib: float, known: Known) -> Own:
         said.append("adapters that train embeddings have needed more than estimated: wider margin")
     extra = 0.0
     saved = sharded.saved(job) / GIB
-    if saved and job.gpus <= FEW_GPUS and job.training.sharded_by is None:
+    if saved and job.gpus <= FEW_GPUS and job.training.sharded_by is None and not job.by_fsdp:
         # Bounded by the saving itself, so that a second GPU never raises what each one needs.
         extra = min(FEW_GPUS_MARGIN * needed_gib, 0.9 * saved)
         said.append(

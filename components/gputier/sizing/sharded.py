@@ -42,10 +42,9 @@ def gathered(job: Job) -> Gathered:
         return Gathered(0.0, "")
     shape = job.known.shape
     elsewhere = 1.0 if job.weights_on_host else 1 - job.tensor / job.gpus
-    by_fsdp = job.training.sharded_by == "fsdp"
-    ends = shape.embedding + shape.output if by_fsdp else shape.output or shape.embedding
+    ends = shape.embedding + shape.output if job.by_fsdp else shape.output or shape.embedding
     whole = min(GATHERED_BLOCKS * shape.block + ends, shape.parameters * elsewhere)
-    words = "embedding and output layer" if by_fsdp else "the output layer"
+    words = "embedding and output layer" if job.by_fsdp else "the output layer"
     return Gathered(
         max(0.0, whole) * _stored_bytes(job) / job.tensor,
         f"{GATHERED_BLOCKS} blocks and {words} gathered from the shards",

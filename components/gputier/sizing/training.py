@@ -66,12 +66,19 @@ class Job(NamedTuple):
         return self.longest + (self.samples - 1) * self.mean
 
     @property
+    def by_fsdp(self) -> bool:
+        """Whether FSDP shards. Where no library is declared, who says that there is no FP32 copy
+        of the weights says so: DeepSpeed keeps one unless `bf16_master_weights_and_grads` is
+        set."""
+        declared = self.training.sharded_by
+        own = "state" in self.training.model_fields_set and self.training.state == "pure-16bit"
+        return declared == "fsdp" or (declared is None and own and self.stage == 3)
+
+    @property
     def fsdp_on_few(self) -> bool:
         """Whether FSDP is sized as it has been measured on few GPUs."""
         return (
-            self.training.sharded_by == "fsdp"
-            and 1 < self.gpus <= sharded.FSDP_WHOLE_UP_TO
-            and not self.training.offload
+            self.by_fsdp and 1 < self.gpus <= sharded.FSDP_WHOLE_UP_TO and not self.training.offload
         )
 
     @property

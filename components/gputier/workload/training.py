@@ -72,7 +72,8 @@ class Training(Spec):
         description="The library that shards. `fsdp` on two to four GPUs is sized with whole"
         " gradients on each, and whole weights beside the shard while a checkpoint loads, because"
         " that is what it has been measured to use; `deepspeed` shares as the stage says. Default:"
-        " as the stage says, with a wider margin on two to four GPUs.",
+        " fsdp for `zero-3` with `state: pure-16bit` written down (DeepSpeed keeps an FP32 copy),"
+        " else as the stage says, with a wider margin on two to four GPUs.",
     )
     tensor_parallel: Annotated[int, fields.whole(1, 1024)] = Field(
         default=1,
