@@ -106,6 +106,8 @@ PRINTED: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("gputier/why-not/1", ("plan", "dev", "--why-not", "p5.48xlarge")),
     ("gputier/lock-check/1", ("lock", "prod", "--check")),
     ("gputier/lock/1", ("lock", "prod")),
+    ("gputier/render/1", ("render", "prod", "chat")),
+    ("gputier/render/1", ("render", "prod", "foundation")),
     ("gputier/lock/1", ("lock", "prod", "--upgrade", "--catalog", "cheaper")),
     ("gputier/lock-check/1", ("lock", "prod", "--check", "--watch", "0")),
     ("gputier/lock-check/1", ("lock", "prod", "--watch", "0", "--catalog", "cheapest")),

@@ -1,6 +1,7 @@
 """The expectation: what a planned machine must turn out to be, for `gputier-node` to check.
 
 Only what the plan knows is in it; a key that is absent is not checked. docs/node.md lists the keys.
+Time limits go by the depth and are the bundle's own; what a cloud's limit cuts is in the settings.
 """
 
 from __future__ import annotations

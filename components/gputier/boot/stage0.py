@@ -101,10 +101,11 @@ def script(
     if inline is not None:
         path = f"/var/lib/gputier/bundle/{hashlib.sha256(inline).hexdigest()}.pyz"
         files.append(File("bundle", path, pack(inline), "0755", True))
-    return _script(files)
+    return render_files(files)
 
 
-def _script(files: Sequence[File]) -> Script:
+def render_files(files: Sequence[File]) -> Script:
+    """The script that writes these files and starts the unit."""
     template = _environment().get_template("stage0.sh.j2")
     text = template.render(files=files, packed=any(file.packed for file in files))
     parts: dict[str, int] = {}

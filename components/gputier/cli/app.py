@@ -21,6 +21,7 @@ COMMANDS = {
     "catalog": Lazy(
         "gputier.cli.catalog:catalog", "Search, show and compare GPU machines and prices."
     ),
+    "render": Lazy("gputier.cli.render:render", "Print exactly what a node is given at boot."),
     "node": Lazy("gputier.cli.node:node", "Build the validator that a machine runs on itself."),
     "completion": Lazy(
         "gputier.cli.completion:completion", "Print the completion script of a shell."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from gputier.catalog import Catalog
-from gputier.errors import Problem, StaleLock
+from gputier.errors import InvalidInput, Problem, StaleLock
 from gputier.lock.entries import Entry, Lock, check_lock, lock_command
 from gputier.plan import WorkloadPlan, plan_workload
 from gputier.workload import CapacityChoice, Declaration, Workload
@@ -31,18 +31,26 @@ def locked_plan(lock: Lock, declaration: Declaration, name: str, catalog: Catalo
         raise StaleLock(stale)
     entry, workload = lock.entries[name], declaration.workloads[name]
     choice = next((c for c in workload.capacity if c.use == entry.capacity), None)
-    found = None
-    if choice is not None:
-        found = plan_workload(
-            name,
-            _pinned(workload, choice, entry),
-            catalog,
-            declaration.environment,
-            declaration.discounts,
-        )
+    found = None if choice is None else _planned(declaration, name, catalog, (entry, choice))
     if choice is None or found is None or _held(found) != _of(entry):
         raise StaleLock(_gone(declaration, name, entry))
     return found._replace(choice=choice)
+
+
+def _planned(
+    declaration: Declaration, name: str, catalog: Catalog, held: tuple[Entry, CapacityChoice]
+) -> WorkloadPlan | None:
+    """The plan on the machine that is held; None when the catalogue lacks its type or its place."""
+    entry, choice = held
+    workload = _pinned(declaration.workloads[name], choice, entry)
+    granted = declaration.discounts
+    try:
+        return plan_workload(name, workload, catalog, declaration.environment, granted)
+    except InvalidInput as error:
+        ours = tuple(f"{name}.{field}" for field in ("capacity", "regions", "zones"))
+        if all(problem.path.startswith(ours) for problem in error.problems):
+            return None
+        raise
 
 
 def _pinned(workload: Workload, choice: CapacityChoice, entry: Entry) -> Workload:

@@ -51,7 +51,7 @@ KINDS: Mapping[str, Mapping[str, Kind]] = {
         "autoscaler": Kind("", 63, _RFC1035),
         "placement": Kind("close", 63, _RFC1035),
         "firewall": Kind("healthz", 63, _RFC1035),
-        "service-account": Kind("", 30, "IAM API v1, accountId: 6 to 30"),
+        "service-account": Kind("node", 30, "IAM API v1, accountId: 6 to 30"),
         "log": Kind("", 63, "Logging API v2, log ids: 512; kept as short as the rest"),
         "alarm": Kind("", 63, "Monitoring API v3, display names: 512; kept as short as the rest"),
         "dashboard": Kind("", 63, "Monitoring API v1, display names; kept as short as the rest"),
