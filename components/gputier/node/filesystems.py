@@ -6,7 +6,7 @@ import re
 import uuid
 from typing import NamedTuple
 
-from gputier.node import blocks, disks, fstab, having
+from gputier.node import blocks, disks, fstab, having, units
 from gputier.node.stages import Halt, Work, config
 
 # What has to be installed for a command that an image may lack.
@@ -63,7 +63,7 @@ def mount(work: Work, entry: fstab.Entry) -> bool:
     if changed:
         # systemd unmounts at once what an old line of fstab, with a device that is gone, put there
         # (github.com/systemd/systemd/issues/1741).
-        work.must("read fstab again", "systemctl", "daemon-reload", limit=60.0)
+        units.reload(work)
     work.must(f"make {entry.point}", "mkdir", "-p", entry.point, limit=10.0)
     work.must(f"mount {entry.point}", "mount", entry.point, limit=120.0)
     # Data for a mount that did not happen goes to the root disk

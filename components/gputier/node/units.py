@@ -11,15 +11,17 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from gputier.node import gate
+from gputier.node.stages import Work
+
 FOLDER = "/etc/systemd/system"
+WORKLOAD = "gputier-workload.service"
 # Arguments that no reader of a unit file takes for anything else.
 _PLAIN = re.compile(r"^[A-Za-z0-9_@+=:,./-]+$")
 _PROGRAM = re.compile(r"^/[A-Za-z0-9_+./-]+$")
 _NAME = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*$")
 # systemd drops an assignment with any other control character in it (env_value_is_valid).
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
-
-Lines = Sequence["tuple[str, str]"]
 
 
 class Unit(NamedTuple):
@@ -33,7 +35,7 @@ class Unit(NamedTuple):
         return f"{FOLDER}/{self.name}"
 
 
-def unit(name: str, **sections: Lines) -> Unit:
+def unit(name: str, **sections: Sequence[tuple[str, str]]) -> Unit:
     """A unit of sections, each a list of keys and values that are already written for systemd."""
     parts = (
         f"[{section}]\n" + "".join(f"{key}={value}\n" for key, value in lines)
@@ -105,3 +107,50 @@ def _escaped(value: str) -> str:
 def joined(values: Iterable[str]) -> str:
     """Names of units in one line."""
     return " ".join(values)
+
+
+def install(work: Work, *made: Unit) -> bool:
+    """Have the units' files, and systemd know them; whether any had to be written. Raises Halt."""
+    written = [work.put(one.path, one.text) for one in made]
+    if any(written):
+        reload(work)
+    return any(written)
+
+
+def reload(work: Work) -> None:
+    """Have systemd read its units again. Raises Halt.
+
+    Never below a workload: a container whose devices systemd does not know loses its GPUs with it
+    (github.com/NVIDIA/nvidia-container-toolkit/issues/48).
+    """
+    if work.host.exists(gate.READY) and is_active(work, WORKLOAD):
+        work.warnings.append("units changed while the workload runs: they count from the next boot")
+        return
+    work.must("read the units again", "systemctl", "daemon-reload", limit=60.0)
+
+
+def is_active(work: Work, name: str) -> bool:
+    return work.run("systemctl", "is-active", name, limit=10.0).out.strip() == "active"
+
+
+def enable(work: Work, *names: str) -> bool:
+    """Have units start by themselves at what they are wanted by; whether any did not. Raises Halt.
+
+    Asked first: `systemctl enable` reads all units again, each time.
+    """
+    wanted = [
+        name
+        for name in names
+        if work.run("systemctl", "is-enabled", name, limit=10.0).out.strip() != "enabled"
+    ]
+    if wanted:
+        work.must(f"enable {joined(wanted)}", "systemctl", "enable", *wanted, limit=30.0)
+    return bool(wanted)
+
+
+def start(work: Work, name: str, again: bool = False) -> bool:
+    """Have a unit run, started again where it changed; whether it had to be. Raises Halt."""
+    if is_active(work, name) and not again:
+        return False
+    work.must(f"start {name}", "systemctl", "restart" if again else "start", name, limit=120.0)
+    return True
