@@ -111,4 +111,30 @@ def test_the_links_behind_a_switch_are_expected_as_the_validators_table_has_them
 def test_a_card_that_drivers_leave_behind_has_a_ceiling() -> None:
     fields: dict[str, Any] = {"gpu": {"models": ["V100-16GB"]}, "clouds": ["gcp"]}
     found = rendered(planned(**fields))
-    assert found["driver"] == {"max": "580"}
+    assert found["driver"] == {"min": "396", "max": "580"}
+
+
+def test_the_framework_is_expected_with_the_cuda_and_the_index_it_was_planned_for() -> None:
+    software: dict[str, Any] = {"software": {"framework": "pytorch==2.12"}}
+    found = rendered(planned(**CASES["one L4"] | software))
+    assert found["framework"] == {
+        "name": "pytorch", "version": "2.12", "cuda": "13.0",
+        "index": "https://download.pytorch.org/whl/cu130",
+    }  # fmt: skip
+    assert found["driver"] == {"min": "580"}
+    read = expect.read(text(planned(**CASES["one L4"] | software)))
+    assert read.text("framework.name") == "torch"
+    assert not read.warnings
+
+
+def test_mig_is_expected_with_as_many_instances_as_the_card_holds() -> None:
+    for model, count in (("A100-40GB", 4), ("A100-80GB", 7)):
+        gpu = {"mig": "1g.10gb", "count": 8, "models": [model]}
+        found = rendered(planned(gpu=gpu, clouds=["aws"]))
+        assert found["gpu"]["mig"] == {"profile": "1g.10gb", "count": count}
+
+
+def test_a_declared_gate_and_depth_are_expected() -> None:
+    declared: dict[str, Any] = {"validation": {"gate": "off", "depth": "standard"}}
+    found = rendered(planned("prod", **CASES["one L4"] | declared))
+    assert (found["gate"], found["depth"]) == ("off", "standard")

@@ -42,6 +42,7 @@ WORDS = {
     "disk_iops": (20000.0, "≥ 20,000 IOPS"),
     "kept_free": (0.3, "30 % of the card kept free"),
     "price_ceiling": (3.0, "≤ $3.00/h a machine"),
+    "software": ("pytorch==2.9", "runs pytorch==2.9"),
 }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,8 @@ from tests.plan.world import Doctored
 from gputier import lock
 from gputier.catalog import Catalog, load
 from gputier.errors import CannotPlace
-from gputier.lock import Change, Entry, Lock
+from gputier.lock import Bundle, Change, Entry, Lock
+from gputier.node.build import content
 from gputier.plan import plan_declaration
 from gputier.workload import Declaration, read_file, read_text
 
@@ -42,6 +45,7 @@ def entry(**fields: Any) -> Entry:
         "machines": 1, "capacity": "on_demand", "availability": "confirmed",
         "usd_per_hour": 0.9776, "hours_per_month": 730.0, "price_basis": "listed",
         "price_as_of": "2026-08-26", "catalog": "a41f000000000000", "catalog_as_of": "2026-08-26",
+        "bundle": "b0d1" * 16, "bundle_version": "0.1.0", "image": "ami-0abc12345678def00",
     }  # fmt: skip
     return Entry(**(values | fields))
 
@@ -69,6 +73,62 @@ def test_hours_and_machines_are_those_that_the_price_is_for() -> None:
     assert (found.machines, found.nodes) == (3, 3)
     assert found.hours_per_month == pytest.approx(260.75)
     assert found.usd_per_month == pytest.approx((found.usd_per_hour or 0) * 260.75)
+
+
+def test_a_workload_is_locked_to_what_its_machines_boot() -> None:
+    found = locked().entries["chat"]
+    assert (found.bundle, found.bundle_version) == lock.current_bundle()
+    assert found.bundle == hashlib.sha256(content()).hexdigest()
+    assert found.image.endswith("base-oss-nvidia-driver-gpu-ubuntu-24.04/latest/ami-id")
+
+
+def test_a_new_release_alone_changes_no_bundle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a machine boots is in its user data: a change of it replaces machines."""
+    old = locked()
+    newer = Bundle("f" * 64, "0.2.0")
+    monkeypatch.setattr("gputier.lock.entries.current_bundle", lambda: newer)
+    new = locked()
+    assert {e.bundle for e in new.entries.values()} == {newer.sha256}
+    assert lock.merged(old, new) == old
+    assert lock.compare(old, lock.merged(old, new)) == ()
+    taken = lock.merged(old, new, ["chat"])
+    assert (taken.entries["chat"].bundle, taken.entries["chat"].bundle_version) == newer
+    assert taken.entries["box"] == old.entries["box"]
+    (change,) = lock.compare(old, taken)
+    assert lock.describe(change).endswith("same price, bundle 0.2.0 (ffffffff)")
+
+
+def test_another_image_is_told() -> None:
+    change = Change("chat", entry(), entry(image="ami-0def00000000abc12"))
+    assert lock.describe(change).endswith("same price, another image")
+
+
+def before_bundles(entries: Lock) -> Lock:
+    """A lock as releases wrote it that pinned no bundle."""
+    old = {
+        n: replace(e, bundle="", bundle_version="", image="") for n, e in entries.entries.items()
+    }
+    return Lock(entries.stack, old)
+
+
+def test_a_lock_from_before_bundles_is_stale_and_the_command_completes_it() -> None:
+    declaration, new = declared(), locked()
+    old = before_bundles(new)
+    problems = lock.check_lock(old, declaration)
+    assert len(problems) == 2
+    assert "did not pin what machines boot" in problems[0].message
+    assert problems[0].hint.startswith("run `gputier lock dev`")
+    assert lock.merged(old, new) == new
+    assert lock.check_lock(lock.merged(old, new), declaration) == []
+
+
+def test_it_keeps_a_machine_that_would_not_be_chosen_today() -> None:
+    old, new = before_bundles(locked()), locked()
+    other = replace(old.entries["chat"], catalog_type="g5.xlarge", instance_type="g5.xlarge")
+    kept = lock.merged(Lock("dev", {**old.entries, "chat": other}), new)
+    assert kept.entries["chat"] == other  # still stale: the hint names --upgrade
+    (problem,) = lock.check_lock(kept, declared())
+    assert "--upgrade chat" in problem.hint
 
 
 def test_what_fits_nowhere_is_not_locked() -> None:

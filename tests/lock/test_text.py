@@ -81,7 +81,7 @@ BROKEN: dict[str, tuple[Callable[[str], str], str]] = {
     "a hand edit": (lambda t: t.replace("g6.2xlarge", "g6.4xlarge", 1), "edited by hand"),
     "an added line": (lambda t: t.replace("  nodes: 1", "  nodes: 1\n  note: mine"), "by hand"),
     "a conflict": (lambda t: t.replace("chat:", "<<<<<<< HEAD\nchat:"), "a merge conflict is left"),
-    "half a file": (lambda t: t[: len(t) * 2 // 3], "edited by hand"),
+    "half a file": (lambda t: t[: t.index("  catalog_as_of")], "edited by hand"),
     "no header": (lambda t: t.split("\n", 1)[1], "does not start with"),
     "another version": (lambda t: t.replace("lock 1 ", "lock 2 ", 1), "version 2"),
     "no field": (lambda t: t.replace("  nodes: 1", "  nodes"), "is not `field: value`"),
