@@ -242,7 +242,7 @@ def test_a_stage_that_needs_a_reboot_gets_it_and_goes_on_after_it() -> None:
 def test_reboots_for_preparation_are_counted_and_end_as_the_stage_says(
     then: str, allowed: int
 ) -> None:
-    machine = Booting(**{**DRIVER, "reboots": allowed})
+    machine = Booting(reboots=allowed, **DRIVER)
     machine.scripts["driver"] = reboot("the mode waits for a reset", then=then)
     assert machine.until_settled() == {CONFIG: 30, REPLACE: 20}[then]
     assert machine.reboots == allowed

@@ -270,11 +270,13 @@ STAGES: tuple[Stage, ...] = (
         Limit(1200, "Horovod is compiled on the machine, 5 to 15 minutes", "with Horovod",
               _horovod),
         Limit(30, "two files")), _collectives),
-    Stage("ssh-keys", "SSH keys", "ssh_keys", _one(30, "one file"),
+    Stage("ssh-keys", "SSH keys", "ssh_keys", _one(30, "one file of one user"),
           _needs("ssh_keys", "SSH key")),
     Stage("metrics", "metrics agent", "metrics", _one(
         180, "one package and its start"),
         _metrics),
+    Stage("services", "services of the node", "services", _one(
+        60, "units, one reload, and the start of two or three of them")),
     Stage(VALIDATE, "validation", "validate", (
         _checks("burn-in", _burn_in), _checks("standard", _standard), _checks("quick")), _judged),
     Stage(GATE, "gate", "gate", _one(

@@ -27,7 +27,7 @@ HOLD = "use an image whose driver packages are of one version, and hold them"
 def run(work: Work) -> StageResult:
     """Have the driver, and prove it."""
     lost = _judged(gpus.presence(work))
-    if lost is not None:
+    if lost is not None and lost.outcome != INCONCLUSIVE:
         return lost
     changed = False
     if work.settings.text("driver.source") == INSTALL:
