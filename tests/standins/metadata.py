@@ -16,7 +16,6 @@ from tests.standins.signature import Credentials
 
 VERSIONS = ("1.0", "2009-04-04", "2016-09-02", "2018-09-24", "2021-03-23", "latest")
 ROLE = "gputier-node"
-LONGEST_WAIT = 30.0
 
 
 class Metadata(StandIn):
@@ -184,6 +183,8 @@ class Gcp(Metadata):
         super().__init__(gcp_values() if values is None else values, faults)
         self.token = token
         self.life = 3600
+        # Seconds that a question is held at most.
+        self.longest = 30.0
 
     def reply(self, asked: Asked) -> Reply:
         google = {"Metadata-Flavor": "Google"}
@@ -210,7 +211,7 @@ class Gcp(Metadata):
         if wanted.get("wait_for_change") != "true" or text is None:
             return text
         before = wanted.get("last_etag", _etag(text))
-        until = time.monotonic() + min(float(wanted.get("timeout_sec", LONGEST_WAIT)), LONGEST_WAIT)
+        until = time.monotonic() + min(float(wanted.get("timeout_sec", self.longest)), self.longest)
         while text is not None and _etag(text) == before and time.monotonic() < until:
             time.sleep(0.01)
             text = self.look(path)

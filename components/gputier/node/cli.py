@@ -20,6 +20,7 @@ VERBS = {
     "boot": ("prepare, judge and admit, as systemd does at every boot: boot", "boot"),
     "stage": ("one stage of the boot, or all that there are: stage [NAME]", "stage"),
     "timeline": ("what each stage took, and its limit: timeline [--json]", "timeline_verb"),
+    "interruption": ("watch for the provider's notices, to the end: interruption", "interruption"),
     "record": ("record this machine, scrubbed: record DIR [--expect FILE]", "record_verb"),
     "replay": ("judge a recording: replay DIR --expect FILE [--json]", "replay_verb"),
     "kernel": ("run a CUDA kernel on each GPU through libcuda; prints JSON", "kernel_verb"),

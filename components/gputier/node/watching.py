@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from gputier.node import load_cause, report, smi, xids
+from gputier.node import load_cause, notices, report, smi, xids
 from gputier.node.checks.network import ports
 from gputier.node.checks.thermal import HARDWARE
 from gputier.node.engine import Context
@@ -35,7 +35,12 @@ ECC = "ecc.errors.uncorrected.volatile.total"
 QUIET_SECONDS = 300.0
 # A GPU that is missed or slowed down once may be busy; three times in a row it is not.
 PATIENCE = 3
-SPOT = "spot/instance-action"
+# Where the metadata services are, and the header that they want.
+PLACES = {
+    "aws": ("http://169.254.169.254/latest", ""),
+    "gcp": ("http://169.254.169.254/computeMetadata/v1", "Metadata-Flavor: Google"),
+    "azure": ("http://169.254.169.254/metadata", "Metadata: true"),
+}
 
 
 class Event(NamedTuple):
@@ -209,42 +214,22 @@ class Watch:
 
 def notice(ctx: Context, cloud: str) -> str | None:
     """That the provider takes the machine away or works on it, in words; None when it does not."""
-    if cloud == "aws":
-        return _aws(ctx)
-    if cloud == "gcp":
-        base = "http://169.254.169.254/computeMetadata/v1/instance"
-        if _get(ctx, f"{base}/preempted", "Metadata-Flavor: Google") == "TRUE":
-            return "spot notice: the machine is preempted"
-        text = _get(ctx, f"{base}/maintenance-event", "Metadata-Flavor: Google")
-        return f"maintenance notice: {text}" if text not in ("", "NONE") else None
-    if cloud == "azure":
-        url = "http://169.254.169.254/metadata/scheduledevents?api-version=2020-07-01"
-        text = _get(ctx, url, "Metadata: true")
-        kinds = [
-            kind
-            for kind in ("Preempt", "Terminate", "Redeploy", "Reboot", "Freeze")
-            if f'"{kind}"' in text
-        ]
-        return f"scheduled event: {', '.join(kinds)}" if kinds else None
-    return None
-
-
-def _aws(ctx: Context) -> str | None:
-    base = "http://169.254.169.254/latest"
-    put = ("-X", "PUT", "-H", "X-aws-ec2-metadata-token-ttl-seconds: 300", f"{base}/api/token")
-    token = _curl(ctx, *put)
-    if not token:
+    place = PLACES.get(cloud)
+    if place is None:
         return None
-    header = f"X-aws-ec2-metadata-token: {token}"
-    text = _get(ctx, f"{base}/meta-data/{SPOT}", header)
-    if '"action"' in text:
-        return f"spot notice: {text}"
-    text = _get(ctx, f"{base}/meta-data/events/maintenance/scheduled", header)
-    return f"maintenance notice: {text}" if '"Code"' in text else None
-
-
-def _get(ctx: Context, url: str, header: str) -> str:
-    return _curl(ctx, "-H", header, url)
+    root, header = place
+    if cloud == "aws":
+        put = ("-X", "PUT", "-H", "X-aws-ec2-metadata-token-ttl-seconds: 300")
+        token = _curl(ctx, *put, f"{root}/api/token")
+        if not token:
+            return None
+        header = f"X-aws-ec2-metadata-token: {token}"
+    for path, read in notices.TABLE[cloud].items():
+        text = _curl(ctx, "-H", header, f"{root}/{path}")
+        found = read(text, notices.Asked(ctx.host.now())) if text else None
+        if found and found.taken:
+            return found.words
+    return None
 
 
 def _curl(ctx: Context, *arguments: str) -> str:

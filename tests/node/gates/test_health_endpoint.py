@@ -164,6 +164,21 @@ def test_the_second_node_with_one_configuration_fault_goes_and_nothing_comes_aft
     assert world.compute.policy["maxNumReplicas"] == 8, "the autoscaler's rules stay"
 
 
+def test_a_departure_whose_answer_got_lost_was_one(world: World) -> None:
+    world.gate("health-endpoint").settle(CONFIG)
+    world.new_node("77")
+    world.compute.faults.append(Fault("deleteInstances", lost=True, times=1))
+    assert world.gate("health-endpoint").settle(CONFIG).failed == ()
+    assert world.compute.size == 3, "once, not twice"
+
+
+def test_a_group_that_does_not_know_the_node_says_so(world: World) -> None:
+    world.compute.machines.clear()
+    settled = world.gate("health-endpoint").settle(REPLACE)
+    assert settled.failed == (Step.GIVE_UP,)
+    assert "not a member of the group" in " ".join(settled.notes)
+
+
 def test_a_node_made_anew_under_its_name_is_another_one(world: World) -> None:
     """Recreating keeps the name; the number is new."""
     world.gate("health-endpoint").settle(CONFIG)

@@ -17,7 +17,9 @@ VERSION = "2011-01-01"
 CONTINUE, ABANDON = "CONTINUE", "ABANDON"
 # github.com/PrairieLearn/PrairieLearn/issues/15586: one lost completion and the node hangs until
 # the hook's timeout. The verdict is worth waiting for.
-SURE = Patience(180.0)
+SURE = Patience(150.0)
+# Stopping the fleet comes before the node's own end, and must not keep it from that.
+STOP = Patience(60.0)
 QUICK = Patience(15.0, each=5.0)
 FORM = {"Content-Type": "application/x-www-form-urlencoded; charset=utf-8"}
 NOT_WAITING = "No active Lifecycle Action found"
@@ -67,7 +69,7 @@ class Autoscaling:
     def suspend_launches(self, group: str) -> None:
         """Launch nothing more. Asking twice is asking once."""
         found = {"AutoScalingGroupName": group, "ScalingProcesses.member.1": "Launch"}
-        _good("SuspendProcesses", self._call("SuspendProcesses", found, SURE))
+        _good("SuspendProcesses", self._call("SuspendProcesses", found, STOP))
 
     def unhealthy(self, instance: str) -> None:
         """Have a node in service replaced, grace period or not."""

@@ -16,6 +16,8 @@ from gputier.node.cloud.http import Answer, Patience, Web
 from gputier.node.cloud.store import JSON, bearer, google_refused
 
 SURE = Patience(120.0)
+# Stopping the fleet comes before the node's own end, and must not keep it from that.
+STOP = Patience(30.0)
 # instances.reportHostAsFaulty takes these machine types only, and only bound to a reservation.
 TOLD_FAMILIES = ("a3-highgpu-8g", "a3-megagpu-8g", "a3-ultragpu-8g", "a4-highgpu-8g", "a4x-")
 
@@ -34,11 +36,15 @@ class Compute:
 
     def leave(self, group: str, zone: str, name: str) -> None:
         """Delete this node and lower the group's target size by it: nothing takes its place."""
-        self._post(f"{group}/deleteInstances", {"instances": [f"zones/{zone}/instances/{name}"]})
+        body = {"instances": [f"zones/{zone}/instances/{name}"]}
+        answer = self._ask("POST", f"{group}/deleteInstances", body, SURE)
+        # After a lost answer the group may know this machine no more: that was it.
+        if not (answer.unsure and answer.status in (400, 404)):
+            _good("deleteInstances", answer)
 
     def autoscaler(self, group: str) -> str | None:
         """The path of the group's autoscaler, None for a group of fixed size."""
-        answer = self._send("GET", group, None)
+        answer = _good("get the group", self._ask("GET", group, None, STOP))
         status = plain.mapping(answer.json().get("status")) or {}
         found = str(status.get("autoscaler") or "")
         place = "/".join(group.split("/")[:2])
@@ -47,7 +53,8 @@ class Compute:
     def switch_off(self, autoscaler: str) -> None:
         """Mode OFF: the autoscaler neither adds nor removes; its rules stay as they are."""
         place, _, name = autoscaler.rpartition("/")
-        self._send("PATCH", f"{place}?autoscaler={name}", {"autoscalingPolicy": {"mode": "OFF"}})
+        body = {"autoscalingPolicy": {"mode": "OFF"}}
+        _good("autoscalers.patch", self._ask("PATCH", f"{place}?autoscaler={name}", body, STOP))
 
     def report_host(self, zone: str, name: str, words: str) -> None:
         """Tell Google that the host is bad: it moves the machine and takes the host out."""
@@ -56,13 +63,17 @@ class Compute:
         self._post(f"zones/{zone}/instances/{name}/reportHostAsFaulty", found)
 
     def _post(self, path: str, body: Mapping[str, Any]) -> None:
-        self._send("POST", path, body)
+        _good(path.rsplit("/", 1)[-1], self._ask("POST", path, body, SURE))
 
-    def _send(self, method: str, path: str, body: Mapping[str, Any] | None) -> Answer:
+    def _ask(
+        self, method: str, path: str, body: Mapping[str, Any] | None, patience: Patience
+    ) -> Answer:
         text = b"" if body is None else json.dumps(body).encode()
         what = Send(method, f"{self.root}/{path}", {"Content-Type": JSON}, text)
-        answer = bearer(self.web, self.token, what, SURE)
-        if not answer.ok:
-            verb = path.partition("?")[0].rsplit("/", 1)[-1]
-            raise google_refused(f"{method} {verb}", answer)
-        return answer
+        return bearer(self.web, self.token, what, patience)
+
+
+def _good(verb: str, answer: Answer) -> Answer:
+    if not answer.ok:
+        raise google_refused(verb, answer)
+    return answer

@@ -14,7 +14,7 @@ from gputier.node import WrongInput, plain
 from gputier.node.host import Host
 
 FILE = "/etc/gputier/endpoints.json"
-NAMES = ("metadata", "s3", "autoscaling", "storage", "compute")
+NAMES = ("metadata", "s3", "autoscaling", "ecr", "storage", "compute")
 METADATA = "http://169.254.169.254"
 GOOGLE = {"storage": "https://storage.googleapis.com", "compute": "https://compute.googleapis.com"}
 

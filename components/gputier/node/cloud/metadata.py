@@ -30,7 +30,7 @@ class Metadata:
     def __init__(self, web: Web, base: str = endpoints.METADATA) -> None:
         self.web = web
         self.base = base
-        self.seen = False
+        self.waited = False
 
     def get(self, path: str, patience: Patience | None = None) -> str | None:
         answer = self.answer(path, patience)
@@ -56,12 +56,13 @@ class Metadata:
         raise NotImplementedError
 
     def _ask(self, make: Callable[[], Ask], patience: Patience | None) -> Answer:
+        patient = patience or (SOON if self.waited else LATE)
+        # Answered or not: a late start is waited out once, and not by every step again.
+        self.waited = self.waited or patience is None
         try:
-            found = self.web.ask(make, patience or (SOON if self.seen else LATE))
+            return self.web.ask(make, patient)
         except NoAnswer as error:
             raise Silent(f"the metadata service does not answer: {error.words}") from None
-        self.seen = True
-        return found
 
 
 class Aws(Metadata):

@@ -17,14 +17,14 @@ from gputier.node.cloud.http import Patience
 from gputier.node.cloud.store import Store, Stored
 
 # A fleet of a hundred that boots together writes one after the other.
-RACE = Patience(120.0, first=0.1, most=2.0)
+RACE = Patience(60.0, first=0.1, most=2.0)
 
 Data = Mapping[str, Any]
 
 
 def read(store: Store, key: str) -> Data:
     """What is there; empty when nothing is, or nothing that can be read. Raises Trouble."""
-    return _data(_look(store, key)[0])
+    return _data(_look(store, key, RACE)[0])
 
 
 def update(store: Store, key: str, change: Callable[[Data], Data | None]) -> Data:
@@ -33,7 +33,8 @@ def update(store: Store, key: str, change: Callable[[Data], Data | None]) -> Dat
     host = store.web.host
     end, pause, lost = host.monotonic() + RACE.seconds, RACE.first, False
     while True:
-        found, denied = _look(store, key)
+        left = RACE._replace(seconds=max(1.0, end - host.monotonic()))
+        found, denied = _look(store, key, left)
         if denied and lost:
             # Something is there, and it is not for us.
             raise denied
@@ -42,7 +43,8 @@ def update(store: Store, key: str, change: Callable[[Data], Data | None]) -> Dat
         if after is None:
             return before
         text = json.dumps(after, sort_keys=True) + "\n"
-        if store.put_if(key, text.encode(), found.version if found else None):
+        left = RACE._replace(seconds=max(1.0, end - host.monotonic()))
+        if store.put_if(key, text.encode(), found.version if found else None, left):
             return after
         lost = True
         wait = pause * random.uniform(0.2, 1.0)  # noqa: S311 (spreads the racers)
@@ -52,11 +54,11 @@ def update(store: Store, key: str, change: Callable[[Data], Data | None]) -> Dat
         pause = min(RACE.most, pause * 1.5)
 
 
-def _look(store: Store, key: str) -> tuple[Stored | None, Refused | None]:
+def _look(store: Store, key: str, patience: Patience) -> tuple[Stored | None, Refused | None]:
     """What is there, and a refusal that may mean that nothing is: S3 says 403 for a key that is
     not there when the role may not list. Else the write that must find nothing there says so."""
     try:
-        return store.get(key), None
+        return store.get(key, patience), None
     except Refused as error:
         if error.status == 403:
             return None, error

@@ -20,7 +20,7 @@ from gputier.node.result import CONFIG, EXIT, HEALTHY, INCONCLUSIVE
 from gputier.node.settings import Settings
 
 # A verdict that nobody can read helps nobody, and ABANDON ends the machine at once.
-REPORT_PATIENCE = Patience(120.0)
+REPORT_PATIENCE = Patience(90.0)
 JOINED = "/var/lib/gputier/joined.json"
 
 

@@ -13,9 +13,9 @@ from gputier.node.cloud.here import Here
 from gputier.node.cloud.identity import Identity
 from gputier.node.gates.base import Base
 from gputier.node.host import Host
+from gputier.node.interruption import KEPT_ASIDE, STATE
 from gputier.node.settings import LIFECYCLE_HOOK, Settings
 
-STATE = "meta-data/autoscaling/target-lifecycle-state"
 IN_SERVICE, TERMINATED, WARMED = "InService", "Terminated", "Warmed:"
 # Where Auto Scaling does not hold the instance any more: then nobody waits for an answer.
 ASIDE = ("Detached", "Standby")
@@ -50,7 +50,7 @@ class LifecycleHook(Base):
         # In a warm pool the node is kept aside; it is judged again when it comes out.
         self.entered = not state.startswith(WARMED)
         if not self.entered:
-            self.notes.append(f"kept in the warm pool ({state})")
+            self.notes.append(f"{KEPT_ASIDE} ({state})")
         self._complete(cloud, CONTINUE)
 
     def _complete(self, cloud: Here, result: str) -> None:

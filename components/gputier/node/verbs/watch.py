@@ -6,7 +6,8 @@ import json
 import sys
 from typing import Any
 
-from gputier.node import cli, gate, load_cause, recording
+from gputier.node import cli, gate, gates, load_cause, recording, settings
+from gputier.node.cloud import identity
 from gputier.node.engine import Context
 from gputier.node.expect import Expectation
 from gputier.node.host import Host
@@ -63,8 +64,16 @@ def loop(
 def _shut(host: Host, events: list[Event]) -> None:
     if not events:
         return
+    words = [event.words for event in events]
     try:
-        gate.shut(host, events[0].outcome, [event.words for event in events])
+        fault = next((event.outcome for event in events if not event.notice), None)
+        # A machine that the provider takes needs no one to replace it; nor one without a plan.
+        if fault is None or host.read(settings.FILE) is None:
+            gate.shut(host, events[0].outcome, words)
+            return
+        told = gates.of(settings.read(host.read(settings.FILE) or ""), identity.load(host), host)
+        for note in told.revoke(fault, words).notes:
+            sys.stderr.write(f"gputier-node: {note}\n")
     except OSError as error:
         sys.stderr.write(f"gputier-node: the gate cannot be shut: {error}\n")
 
