@@ -61,7 +61,7 @@ def instead(w: WorkloadPlan, v: Verdict) -> str:
 def software(c: Chosen) -> Iterator[str]:
     """What the machine boots with, and how it proves itself."""
     boot = c.boot
-    yield f"{boot.image.os}{'' if boot.image.pinned else ', image moves'}"
+    yield f"{boot.image.os}{'' if boot.image.pinned else ', image not pinned'}"
     yield _driver(boot.driver)
     if boot.framework is not None:
         yield f"{boot.framework.name} {boot.framework.version} for CUDA {boot.framework.cuda}"
