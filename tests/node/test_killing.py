@@ -173,7 +173,8 @@ def test_the_bundle_boots_a_machine_of_stand_ins(place: Place) -> None:
     status, said = place.boot()
     assert status == 0, said
     (boot,) = place.timeline()
-    assert [s["name"] for s in boot["stages"]] == ["packages", "limits", "validate", "gate"]
+    names = [stage["name"] for stage in boot["stages"]]
+    assert names == ["packages", "limits", "services", "validate", "gate"]
     assert {s["outcome"] for s in boot["stages"]} == {"healthy"}
     assert boot["end"] == "admitted"
     assert (place.root / "run/gputier/ready").exists()

@@ -36,7 +36,8 @@ def last(machine: Booting) -> timeline.Boot:
 def test_a_healthy_machine_is_prepared_judged_admitted_and_put_to_work() -> None:
     machine = Booting(**DRIVER)
     assert machine.boot() == 0
-    assert machine.began == ["packages", "driver", "persistence", "validate", "gate", "workload"]
+    before = ["packages", "driver", "persistence", "services"]
+    assert machine.began == [*before, "validate", "gate", "workload"]
     assert opened(machine).open
     assert said(machine)["outcome"] == HEALTHY
     assert last(machine).end == timeline.ADMITTED
