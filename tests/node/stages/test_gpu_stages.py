@@ -72,7 +72,7 @@ def test_a_fabric_that_is_up_is_left_alone() -> None:
     assert box.changes() == []
 
 
-def test_incident_26_a_fabric_manager_that_does_not_run_is_started_before_cuda_meets_802() -> None:
+def test_incidents_26_30_a_fabric_manager_that_does_not_run_is_started_and_named() -> None:
     """pytorch#35710, jax#34113: the message names the service."""
     down, _ = fabric(lambda box: setattr(box, "service", "inactive"))
     assert down.outcome == REBOOT
