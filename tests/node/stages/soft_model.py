@@ -112,6 +112,8 @@ class Software(Disks):
         if rest[-1] in self.absent_modules:
             return 1, "", f"modprobe: FATAL: Module {rest[-1]} not found in directory /lib/modules"
         self.modules.add(rest[-1].replace("-", "_"))
+        if rest[-1] == "import-helper":
+            self.files["/dev/dmabuf_import_helper"] = ""
         return 0, "", ""
 
     def _modinfo(self, rest: list[str]) -> Answer:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
+from tests.node.machines import Machine
 from tests.node.stages.box import Box, Point, Python, changes, done, work
 
 from gputier.node import efa, gpudirect, running, units
+from gputier.node.cloud import endpoints
 from gputier.node.stages import StageResult, Work, collectives, fabric
+from gputier.node.verbs.common import Run
 
 NICS = ("enp0s12", *(f"enp{n}s0" for n in (6, 7, 13, 14, 134, 135, 141, 142)))
 
@@ -109,6 +114,32 @@ def test_incident_47_a_missing_plugin_is_said_before_nccl_takes_tcp() -> None:
     assert "NCCL would fall back to TCP" in job.warnings[0]
     _, job = prepared(box, "efa", container={"image": "busybox"})
     assert job.warnings == [], "a container brings its own"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Unable to insert remote address into address vector",
+        "fi_cq_readerr: Unresponsive receiver (4126), error 4126",
+    ],
+)
+def test_incidents_41_to_44_a_security_group_without_itself_is_our_own_fault(
+    run: Callable[..., Run], said: str
+) -> None:
+    """aws-ofi-nccl#663, gardener#1832, awsome-distributed-ai#546, libfabric#11256: EFA's packets
+    are no IP, and 0.0.0.0/0 does not let them through: another machine would be no better."""
+    machine = Machine("p5.48xlarge")
+    machine.says("fi_pingpong", 1, "", said)
+    found = run(machine, "standard").report
+    (check,) = (c for c in found["checks"] if c["name"] == "efa-loopback")
+    assert check["outcome"] == "config"
+    assert said in check["evidence"]
+    assert "security group" in check["remedy"]
+
+
+def test_incident_48_metadata_is_asked_by_its_address_and_no_name() -> None:
+    """cloud-init#4085, #3410: metadata.google.internal was not to be resolved yet."""
+    assert endpoints.METADATA == "http://169.254.169.254"
 
 
 # --- RoCE, InfiniBand ---------------------------------------------------------------------------
