@@ -170,6 +170,19 @@ def test_a_later_boot_of_a_node_that_joined_has_the_whole_deadline_again() -> No
         machine.power_cycle()
 
 
+def test_a_node_that_a_warm_pool_keeps_aside_is_proved_again_with_the_whole_deadline() -> None:
+    machine = Booting(gate={"deadline_seconds": 600}, **DRIVER)
+    machine.scripts["gate"] = ok("kept in the warm pool (Warmed:Running)")
+    assert machine.boot() == 0
+    assert last(machine).end == timeline.ASIDE
+    assert "workload" not in machine.began
+    machine.clock += 3 * 3600
+    del machine.scripts["gate"]
+    assert machine.boot() == 0
+    assert last(machine).end == timeline.ADMITTED
+    assert machine.began[-1] == "workload"
+
+
 def test_an_inconclusive_validation_is_done_once_more() -> None:
     machine = Booting(**DRIVER)
     tries: list[int] = []

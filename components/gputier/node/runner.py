@@ -125,11 +125,13 @@ class Runner:
         """The gate, and behind an open one the workload."""
         if self.heartbeat.trouble:
             _say(self.heartbeat.trouble)
-        self._stage(stages.BY_NAME[stages.GATE])
+        told = self._stage(stages.BY_NAME[stages.GATE])
         if not gate.read(self.host).open:
-            self.written.end(timeline.REFUSED)
-            _say(f"refused: {outcome}")
-            return EXIT[outcome] or EXIT[INCONCLUSIVE]
+            # A warm pool keeps a healthy node aside: it is proved again when it comes out.
+            aside = outcome == HEALTHY and told.outcome == HEALTHY
+            self.written.end(timeline.ASIDE if aside else timeline.REFUSED)
+            _say(f"{'kept aside' if aside else 'refused'}: {outcome}")
+            return 0 if aside else EXIT[outcome] or EXIT[INCONCLUSIVE]
         self.written.end(timeline.ADMITTED)
         boots.arrived(Context(self.host, self.expect))
         _say(f"admitted: {outcome}")

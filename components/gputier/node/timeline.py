@@ -42,7 +42,8 @@ class Entry(NamedTuple):
 class Boot(NamedTuple):
     """One boot of this instance. `end` says what it came to, empty while it goes on.
 
-    `up_seconds`: how long the machine had been on when this was last written.
+    `up_seconds`: how long the machine had been on when this was last written; `since`: how long
+    when this arrival began, above 0 where an earlier one in the same boot had come to its end.
     """
 
     boot_id: str
@@ -50,6 +51,7 @@ class Boot(NamedTuple):
     up_seconds: float
     end: str
     stages: tuple[Entry, ...]
+    since: float = 0.0
 
 
 class Timeline(NamedTuple):
@@ -61,8 +63,9 @@ class Timeline(NamedTuple):
         return self.boots[-1]
 
 
-# What a boot came to. Behind ADMITTED and REFUSED a later boot starts a new arrival.
-ADMITTED, REFUSED, REBOOTING = "admitted", "refused", "rebooting"
+# What a boot came to. Behind a verdict a new arrival begins; ASIDE is the warm pool's.
+ADMITTED, REFUSED, ASIDE, REBOOTING = "admitted", "refused", "kept aside", "rebooting"
+SETTLED = (ADMITTED, REFUSED, ASIDE)
 
 
 def up(host: Host) -> float:
@@ -86,8 +89,9 @@ def read(host: Host) -> Timeline:
 
 def _boot(data: Any) -> Boot:
     stages = tuple(Entry(**stage) for stage in data["stages"])
+    up_seconds, since = float(data["up_seconds"]), float(data.get("since", 0.0))
     end = str(data["end"])
-    return Boot(str(data["boot_id"]), int(data["began"]), float(data["up_seconds"]), end, stages)
+    return Boot(str(data["boot_id"]), int(data["began"]), up_seconds, end, stages, since)
 
 
 def to_json(found: Timeline) -> str:
@@ -143,7 +147,9 @@ class Writer:
             else entry
             for entry in self.boot.stages
         ]
-        self._keep(self.boot._replace(end="", stages=tuple(cut)))
+        # The verdict was given, and somebody asks again: out of a warm pool, or by hand.
+        since = up(host) if self.boot.end in SETTLED else self.boot.since
+        self._keep(self.boot._replace(end="", stages=tuple(cut), since=since))
 
     @property
     def boot(self) -> Boot:
@@ -166,12 +172,16 @@ class Writer:
 
     def spent(self, per_reboot: float) -> float:
         """Seconds since this arrival began, with a share for each reboot on the way."""
-        total = 0.0
+        total = up(self.host) - self.boot.since
+        if self.boot.since:
+            return total
         for boot in reversed(self.found.boots[:-1]):
-            if boot.end in (ADMITTED, REFUSED):
+            if boot.end in SETTLED:
                 break
-            total += boot.up_seconds + per_reboot
-        return total + up(self.host)
+            total += boot.up_seconds - boot.since + per_reboot
+            if boot.since:
+                break
+        return total
 
     def _keep(self, boot: Boot) -> None:
         boot = boot._replace(up_seconds=round(up(self.host), 1))
