@@ -30,9 +30,6 @@ class Asked(NamedTuple):
     name: str = ""
 
 
-Reader = Callable[[str, Asked], "Notice | None"]
-
-
 def spot(text: str, _: Asked) -> Notice | None:
     """Spot: two minutes' notice. docs.aws.amazon.com/AWSEC2 spot-instance-termination-notices."""
     if '"action"' not in text:
@@ -109,7 +106,7 @@ def events(text: str, asked: Asked) -> Notice | None:
 
 
 # Paths below the service's root (AWS: /latest, Google: /computeMetadata/v1, Azure: /metadata).
-TABLE: Mapping[str, Mapping[str, Reader]] = {
+TABLE: Mapping[str, Mapping[str, Callable[[str, Asked], Notice | None]]] = {
     "aws": {
         "meta-data/spot/instance-action": spot,
         "meta-data/autoscaling/target-lifecycle-state": leaving,

@@ -19,15 +19,15 @@ from gputier.node.cloud.store import Store, Stored
 # A fleet of a hundred that boots together writes one after the other.
 RACE = Patience(60.0, first=0.1, most=2.0)
 
-Data = Mapping[str, Any]
 
-
-def read(store: Store, key: str) -> Data:
+def read(store: Store, key: str) -> Mapping[str, Any]:
     """What is there; empty when nothing is, or nothing that can be read. Raises Trouble."""
     return _data(_look(store, key, RACE)[0])
 
 
-def update(store: Store, key: str, change: Callable[[Data], Data | None]) -> Data:
+def update(
+    store: Store, key: str, change: Callable[[Mapping[str, Any]], Mapping[str, Any] | None]
+) -> Mapping[str, Any]:
     """What stands there afterwards. `change` returns None when nothing has to be written; it may
     be called again and must come out the same over its own result. Raises Trouble."""
     host = store.web.host
@@ -65,7 +65,7 @@ def _look(store: Store, key: str, patience: Patience) -> tuple[Stored | None, Re
         raise
 
 
-def _data(found: Stored | None) -> Data:
+def _data(found: Stored | None) -> Mapping[str, Any]:
     try:
         return plain.mapping(json.loads(found.body if found else b"{}")) or {}
     except (ValueError, RecursionError):

@@ -63,8 +63,7 @@ def of(mode: str, outcome: str, tripped: bool = False) -> tuple[Step, ...]:
     return STOPPED if tripped and outcome == CONFIG else OURS
 
 
-Words = Mapping[Step, str]
-LOCAL: Words = {
+LOCAL: Mapping[Step, str] = {
     Step.SHUT: "shut the node's own gate (503)",
     Step.REPORT: "upload the report, with retries",
     Step.CLEAR: "set the breaker back",
@@ -74,7 +73,7 @@ LOCAL: Words = {
 }
 
 # What a gate does not list, it does not do.
-DOES: Mapping[str, Words] = {
+DOES: Mapping[str, Mapping[Step, str]] = {
     LIFECYCLE_HOOK: {
         **LOCAL,
         Step.STOP: "SuspendProcesses `Launch` on its own group",
