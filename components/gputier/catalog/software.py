@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ _CAPABILITY = re.compile(r"(\d+)\.(\d+)(\+PTX)?")
 Version = tuple[int, ...]
 
 
+@lru_cache(maxsize=4096)
 def parse_version(text: str) -> Version:
     """`580.95.05` as numbers that compare. Raises ValueError for anything else."""
     if not _VERSION.fullmatch(text):

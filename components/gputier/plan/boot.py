@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from gputier.catalog import GENERATIONS, Catalog, Gpu
-from gputier.plan.contract import OS_ORDER, Agreed, Contract
+from gputier.plan.contract import OS_ORDER, Agreed, contract_of
 from gputier.plan.need import Need, scales
 from gputier.plan.reasons import Reason
 from gputier.plan.tiers import tiers
@@ -129,7 +129,7 @@ class BootPlan(NamedTuple):
 def plan_boot(catalog: Catalog, need: Need, chosen: Verdict) -> BootPlan:
     """The boot of a machine of the chosen type."""
     software = need.workload.software
-    agreed = Contract(catalog, software).ask(chosen.type)
+    agreed = contract_of(catalog, software).ask(chosen.type)
     proxy, mirrors = software.proxy, software.mirrors
     image = _image(software, agreed)
     return BootPlan(

@@ -8,8 +8,9 @@ combination that cannot work is refused here and not found out on the machine.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Hashable, Sequence
+from functools import lru_cache
+from typing import NamedTuple, cast
 
 from gputier.catalog import (
     UNVERIFIED,
@@ -92,6 +93,9 @@ class Contract:
         self._software = software
         self._image = software.image
         self._memo: dict[tuple[object, ...], Agreed | Reason] = {}
+        self._by_cpu: dict[str, list[Wheel]] = {}
+        # Types that an image names one by one; the others of a family are alike.
+        self._named = frozenset[str]().union(*(i.machines for i in self._facts.images))
 
     def refusal(self, row: InstanceType) -> Reason | None:
         """Why the declared software cannot run on this type, with what to relax."""
@@ -100,7 +104,8 @@ class Contract:
 
     def ask(self, row: InstanceType) -> Agreed | Reason:
         """What goes together on this type, or why nothing does."""
-        key = (row.cloud, row.name) if row.cloud in _WITH_IMAGES else (row.gpu_model, row.cpu_arch)
+        kind = row.name if row.name in self._named else row.family
+        key = (row.cloud, kind, row.gpu_model, row.cpu_arch, row.fractional)
         known = self._memo.get(key)
         if known is None:
             known = self._memo[key] = self._asked(row)
@@ -200,7 +205,9 @@ class Contract:
         """The framework's own default where card and driver allow it, else the newest build that
         they do."""
         name, declared = self._software.framework or "", self._declared_driver
-        builds = self._builds(row.cpu_arch)
+        builds = self._by_cpu.get(row.cpu_arch)
+        if builds is None:
+            builds = self._by_cpu[row.cpu_arch] = self._builds(row.cpu_arch)
         if not builds:
             return self._no_build(row, gpu)
         serving = [one for one in builds if one.serves(gpu.compute_capability)]
@@ -323,8 +330,15 @@ class Contract:
         return next(fits, None)
 
 
-#: Clouds whose images differ from type to type.
-_WITH_IMAGES = frozenset({"aws", "gcp"})
+def contract_of(catalog: Catalog, software: Software) -> Contract:
+    """The contract of this software, with what it was already asked."""
+    # Frozen by its configuration, and so hashable, which the type does not say.
+    return _contract(catalog, cast("Hashable", software))
+
+
+@lru_cache(maxsize=64)
+def _contract(catalog: Catalog, software: Hashable) -> Contract:
+    return Contract(catalog, cast("Software", software))
 
 
 def _by_number(capability: str) -> tuple[int, ...]:

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from math import ceil, inf
 
 from gputier import units
 from gputier.catalog import HOME_REGIONS, Catalog, InstanceType, Price
 from gputier.plan import market as markets
 from gputier.plan import price as prices
-from gputier.plan.contract import Contract
+from gputier.plan.contract import Contract, contract_of
 from gputier.plan.machine import Machine
 from gputier.plan.market import Market, Places
 from gputier.plan.need import Need, scales
@@ -66,12 +65,12 @@ class Ask:
             return max(1, w.scale.min or 1)
         return self.choice.count
 
-    @cached_property
+    @property
     def contract(self) -> Contract | None:
         """The version contract, where software is declared that decides which machines do."""
         if "software" not in self.need.floors:
             return None
-        return Contract(self.catalog, self.need.workload.software)
+        return contract_of(self.catalog, self.need.workload.software)
 
     @property
     def ceilings(self) -> Mapping[str, float]:
