@@ -7,18 +7,10 @@ import re
 from typing import NamedTuple
 
 from gputier.node import versions
+from gputier.node.checks.software import OURS, PYTHONS
 from gputier.node.stages import Work
 
-FOLDER = "/opt/gputier/venv"
-OURS = f"{FOLDER}/bin/python3"
-# Where images keep theirs: DLAMI, TensorFlow images, conda images.
-IMAGES = (
-    "/opt/pytorch/bin/python3",
-    "/opt/tensorflow/bin/python3",
-    "/opt/jax/bin/python3",
-    "/opt/conda/bin/python3",
-    "python3",
-)
+FOLDER = OURS.rsplit("/bin/", 1)[0]
 MARK = "gputier-python:"
 # Asked without importing: a framework takes 10 to 40 s to load, its version milliseconds.
 LOOK = (
@@ -59,7 +51,7 @@ class Found(NamedTuple):
 def places(work: Work) -> tuple[str, ...]:
     """Where to look, the plan's own first."""
     own = work.settings.text("framework.python")
-    return tuple(dict.fromkeys(filter(None, (own, OURS, *IMAGES))))
+    return tuple(dict.fromkeys(filter(None, (own, OURS, *PYTHONS, "python3"))))
 
 
 def find(work: Work) -> Found | None:

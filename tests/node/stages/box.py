@@ -16,6 +16,7 @@ from tests.node.stages.soft_model import Python, Software
 from tests.node.stages.state import Answer
 
 from gputier.node import expect, settings
+from gputier.node.host import Host
 from gputier.node.stages import Halt, StageResult, Work
 
 __all__ = ["AWS_DISK", "EBS", "GIB", "Answer", "Box", "Device", "Point", "Python", "changes",
@@ -40,7 +41,7 @@ class Box(Software):
             known.pop("ExecMainStartTimestampMonotonic", None)
 
 
-def work(box: Box, seconds: float = 900.0, wanted: Any = None, **declared: Any) -> Work:
+def work(box: Host, seconds: float = 900.0, wanted: Any = None, **declared: Any) -> Work:
     """A stage's work on it with these settings."""
     text = json.dumps({"schema": settings.SCHEMA, "cloud": "aws", **declared})
     return Work(box, expect.read(json.dumps(wanted or {})), settings.read(text), seconds)

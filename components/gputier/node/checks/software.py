@@ -28,6 +28,8 @@ from gputier.node.result import (
 )
 
 MARK = "gputier-probe:"
+# What the stage `framework` makes where the image has another version, or none.
+OURS = "/opt/gputier/venv/bin/python3"
 # Where images keep the python that has the framework.
 PYTHONS = (
     "/opt/pytorch/bin/python3",
@@ -67,7 +69,7 @@ def judged(text: str) -> tuple[str, str]:
 
 
 def probe(ctx: Context) -> tuple[Done, dict[str, Any] | None, str]:
-    """The framework's own answer: from the plan's python, python3 on PATH, the image's places.
+    """The framework's own answer: the plan's python, ours, python3 on PATH, the image's places.
 
     The first that can import it counts; else the last that answered.
     """
@@ -78,7 +80,7 @@ def _probe(ctx: Context) -> tuple[Done, dict[str, Any] | None, str]:
     name = ctx.expect.text("framework.name") or "torch"
     own = ctx.expect.text("framework.python")
     last: tuple[Done, dict[str, Any] | None, str] | None = None
-    for python in filter(None, (own, "python3", *PYTHONS)):
+    for python in filter(None, (own, OURS, "python3", *PYTHONS)):
         done = ctx.run(python, "-c", PROBE + name, limit=120.0)
         if done.state == "missing":
             continue
