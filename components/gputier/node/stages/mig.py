@@ -19,7 +19,8 @@ HOLDERS = ("nvidia-dcgm", "dcgm-exporter", "nvidia-dcgm-exporter", "nvidia-persi
 def run(work: Work) -> StageResult:
     """Nothing where the layout is there; else make it, with one reboot at most."""
     profile = work.settings.text("mig.profile")
-    wanted = work.settings.count("mig.count") or 1
+    # The plan says how many fit beside what else the machine must be, in the expectation.
+    wanted = work.settings.count("mig.count") or work.expect.count("gpu.mig.count") or 1
     if profile is None:
         return config("a number of MIG instances without a profile", "name the profile")
     if _missing(work, profile, wanted) is None:
