@@ -113,7 +113,7 @@ def grow(work: Work, kind: str, device: str, point: str) -> bool:
         # The data is there and usable: a smaller file system than the volume stops nobody.
         work.warnings.append(
             f"{point} was not grown to the {room / 2**30:.0f} GiB of its volume: "
-            f"{command[0]}: {done.how}: {done.says()}"
+            f"{command[0]}: {done.how}: {having.last(done)}"
         )
         return False
     return True

@@ -70,5 +70,5 @@ def failed(words: str, done: Done, remedy: str = "") -> StageResult:
 def last(done: Done, length: int = 300) -> str:
     """The lines that say what went wrong: those with an error in them, else the last ones."""
     lines = [line.strip() for line in done.text.splitlines() if line.strip()]
-    wrong = [line for line in lines if re.search(r"^E:|error|unable|fail|no match", line, re.I)]
+    wrong = [line for line in lines if re.search(r"^E:|error|unable|fail|no match|denied", line, re.I)]
     return " / ".join((wrong or lines)[-2:])[:length]
