@@ -1,4 +1,4 @@
-"""The stand-ins refuse what the real services refuse: else tests against them would show nothing."""
+"""The stand-ins refuse what the real services refuse: else tests with them would show nothing."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def test_a_redirect_is_never_followed(echo: Echo, web: Web) -> None:
 def test_the_last_answer_stands_when_the_time_is_up(echo: Echo, web: Web) -> None:
     echo.faults.append(Fault(status=503))
     assert web.ask(lambda: Ask("GET", echo.url), SOME).status == 503
-    assert 15 < sum(pauses(web)) <= 20
+    assert 11.9 < sum(pauses(web)) <= 20, "the longest pause may not have fitted in"
 
 
 def test_pauses_grow_are_jittered_and_stop_growing(echo: Echo, web: Web) -> None:

@@ -93,6 +93,15 @@ def test_a_bucket_of_somebody_else_gets_nothing(aws: World) -> None:
     assert aws.store.objects == {}
 
 
+def test_the_owner_that_is_named_is_the_machines_own_account(aws: World) -> None:
+    assert isinstance(aws.store, S3)
+    aws.store.owner = "444455556666"
+    here = aws.here()
+    mine = here.identity._replace(account="444455556666")
+    Here(aws.host, here.settings, mine).store.put("reports/x", b"1")
+    assert aws.store.objects["reports/x"] == b"1"
+
+
 def test_credentials_that_ran_out_are_renewed_once(aws: World) -> None:
     assert isinstance(aws.store, S3)
     store = aws.here().store
