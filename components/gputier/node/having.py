@@ -16,6 +16,7 @@ UNANSWERED = re.compile(
     r"i/o timeout|tls handshake timeout|curl: \((?:6|7|28|35|52|56)\)|max retries exceeded",
     re.IGNORECASE,
 )
+WRONG = re.compile(r"^E:|error|unable|fail|no match|denied", re.I)
 NO_NETWORK = "see how the machine gets out: NAT, proxy, mirror, name service, security group"
 
 
@@ -70,5 +71,5 @@ def failed(words: str, done: Done, remedy: str = "") -> StageResult:
 def last(done: Done, length: int = 300) -> str:
     """The lines that say what went wrong: those with an error in them, else the last ones."""
     lines = [line.strip() for line in done.text.splitlines() if line.strip()]
-    wrong = [line for line in lines if re.search(r"^E:|error|unable|fail|no match|denied", line, re.I)]
+    wrong = [line for line in lines if WRONG.search(line)]
     return " / ".join((wrong or lines)[-2:])[:length]
