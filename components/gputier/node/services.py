@@ -18,8 +18,9 @@ SERVE, WATCH = "gputier-serve.service", "gputier-watch.service"
 INTERRUPTION, METRICS = "gputier-interruption.service", "gputier-metrics.service"
 DCGM = "nvidia-dcgm.service"
 SYSTEMCTL = "/usr/bin/systemctl"
-# A service of ours that fails goes on trying: nobody else would start it again.
-AGAIN = (("Restart", "always"), ("RestartSec", "5"))
+# A service of ours that fails goes on trying: nobody else would start it again. One that ends well
+# has nothing to do here, such as notices of a cloud that gives none.
+AGAIN = (("Restart", "on-failure"), ("RestartSec", "5"))
 AT_BOOT, AT_JOINING = ("WantedBy", "multi-user.target"), ("WantedBy", JOINED)
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.node.stages.box import Box, Python, changes, done, work
 from tests.node.stages.test_texts import arguments
 
-from gputier.node import cli, gate, running, services, units
+from gputier.node import cli, gate, interruption, running, services, units
 from gputier.node.stages import Work, metrics, workload
 from gputier.node.stages import services as stage
 
@@ -79,6 +79,12 @@ def test_every_service_of_ours_is_a_verb_of_the_program() -> None:
     for name in (services.SERVE, services.WATCH, services.INTERRUPTION):
         (command,) = line(box, "ExecStart", name)
         assert command.split()[1] in cli.VERBS, name
+
+
+def test_a_notice_stops_the_unit_that_is_the_workload() -> None:
+    assert interruption.WORKLOAD == units.WORKLOAD == f"{running.NAME}.service"
+    slowest = max(before + ending for before, ending in running.NOTICE.values())
+    assert slowest < interruption.STOP_SECONDS
 
 
 def test_no_unit_waits_for_the_boot_that_starts_it() -> None:
