@@ -39,7 +39,7 @@ INITIAL_DELAY_SECONDS = 3600
 HEALTH_CHECK_SECONDS = 60
 #: Deadlines are whole quarters of an hour where the cloud leaves the choice, so that a limit that
 #: changes a little changes no user data.
-ROUND_SECONDS = 900
+ROUND_SECONDS, HOOK_ROUND_SECONDS = 900, 300
 
 
 class Row(NamedTuple):
@@ -78,13 +78,17 @@ class Deadline(NamedTuple):
 
 
 def deadline(settings: node.Settings) -> Deadline:
-    """The arithmetic of these settings, limits cut where the cloud would not wait so long."""
+    """The arithmetic of these settings, limits cut where the cloud would not wait so long.
+
+    Raises `ValueError` for a time without signs of life that no hook can wait."""
     rows = tuple(_rows(settings, again=True))
     total = _rounded(sum(row.seconds for row in rows), ROUND_SECONDS)
     kind, bundle = settings.gate_kind, settings.limits().get(BUNDLE, 0)
     if kind == node.LIFECYCLE_HOOK:
         quiet = POWER_ON_SECONDS + bundle + HEARTBEATS_MISSED * settings.heartbeat_seconds
-        hook = max(HOOK_SECONDS[0], _rounded(max(quiet, REBOOT_SECONDS), 300))
+        hook = max(HOOK_SECONDS[0], _rounded(max(quiet, REBOOT_SECONDS), HOOK_ROUND_SECONDS))
+        if hook > HOOK_SECONDS[1]:
+            raise ValueError(f"a hook waits {HOOK_SECONDS[1]:,} s for a sign of life, not {hook:,}")
         allowed = min(HOOK_MOST_SECONDS, HOOK_TIMES * hook)
         by = f"a launch hook waits 48 h, or {HOOK_TIMES} times its heartbeat timeout of {hook:,} s"
         return Deadline(rows, allowed, by, hook, total)

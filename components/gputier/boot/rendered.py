@@ -41,14 +41,15 @@ def render(
 
     `inline` is the pinned bundle itself, to be carried in the user data. Raises `InvalidInput` when
     the user data is larger than the cloud takes, when the cloud would not wait for the last stage,
-    and for a bundle that is not the pinned one; `ValueError` when nothing was chosen.
+    for a driver to install of no exact version, and for a bundle that is not the pinned one;
+    `ValueError` when nothing was chosen.
     """
     if plan.chosen is None:
         raise ValueError(f"no machine was chosen for {plan.name}")
     cloud = plan.chosen.verdict.type.cloud
     expected = expectation(plan, catalog, priced=False)
     written = settings(plan, stack, bundle, inline is not None)
-    found = deadlines.deadline(node.read(stage0.lines(written)))
+    found = deadlines.deadline(_read(plan.name, stage0.lines(written)))
     written = _with_deadline(written, found)
     made = stage0.script(cloud, expected, written, inline)
     size, limit = len(made.text.encode()), stage0.LIMITS[cloud]
@@ -69,6 +70,26 @@ def render(
         hashlib.sha256(made.text.encode()).hexdigest(),
         found,
     )
+
+
+def _read(name: str, text: str) -> node.Settings:
+    """The settings as the bundle will read them: what it would refuse is refused here."""
+    try:
+        return node.read(text)
+    except node.BadSettings as error:
+        where = f"workloads.{name}"
+        raise InvalidInput([_unreadable(where, problem) for problem in error.problems]) from None
+
+
+def _unreadable(where: str, problem: str) -> Problem:
+    if problem.startswith("driver.version"):
+        message = "the driver is installed at boot, and nothing says which version exactly"
+        return Problem(
+            f"{where}.software.image.driver",
+            message,
+            "name one, such as 580.95.05, or an image that has a driver",
+        )
+    return Problem(where, f"no machine could read its settings: {problem}", "report it")
 
 
 def _with_deadline(written: Mapping[str, object], found: Deadline) -> dict[str, object]:

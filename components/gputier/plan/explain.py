@@ -9,7 +9,6 @@ from typing import NamedTuple
 from gputier.plan import rank, rules
 from gputier.plan.select import Active, Ask, active_checks, verdict
 from gputier.plan.verdict import Verdict
-from gputier.workload import CapacityChoice
 
 #: Floors whose `needed` other floors are computed from: dropping one can lift the others.
 _LIFTS = {
@@ -121,14 +120,9 @@ def cheaper_as_spot(ask: Ask, chosen: Verdict | None) -> OtherWay | None:
     """The chosen row on spot, when that is known to be cheaper."""
     if chosen is None or chosen.total is None or chosen.use != "on_demand":
         return None
-    pinned = ask.choice
-    spot = CapacityChoice(
-        use="spot",
-        instance_type=pinned.instance_type,
-        zone=pinned.zone,
-        max_usd_per_hour=pinned.max_usd_per_hour,
-    )
-    on_spot = replace(ask, choice=spot)
+    # A copy and not a new one: a locked machine may be named as nobody could declare it (an N1
+    # machine with what is attached to it).
+    on_spot = replace(ask, choice=ask.choice.model_copy(update={"use": "spot"}))
     found = verdict(on_spot, chosen.type, active_checks(ask.need))
     if not found.accepted or found.total is None or found.cost is None:
         return None
