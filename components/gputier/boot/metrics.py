@@ -1,6 +1,6 @@
 """What the metrics agent of a machine is told to send: per GPU, per machine, rolled up per group.
 
-The same figures that `plan/monitoring.py` counts the money of.
+The same figures that `plan/monitoring.py` reads, by the names of `plan/metrics.py`.
 """
 
 from __future__ import annotations
@@ -8,10 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-#: Names are the agent's own; CloudWatch shows them with `nvidia_smi_` before
-#: (docs.aws.amazon.com, CloudWatch-Agent-NVIDIA-GPU; agent 1.300071.0 of 2026-07-22).
-GPU = ("utilization_gpu", "temperature_gpu", "memory_used")
-INTERVAL_SECONDS = 60
+from gputier.plan.metrics import GPU, GROUP_DIMENSION, INSTANCE_DIMENSION, INTERVAL_SECONDS
 
 #: Of the hostmetrics receiver, one series per process and GPU: dear, and nobody's alarm
 #: (github.com/GoogleCloudPlatform/ops-agent 2.71.0).
@@ -40,10 +37,12 @@ def metrics(cloud: str, grouped: bool) -> Mapping[str, Any]:
 
 
 def _cloudwatch(grouped: bool) -> Mapping[str, Any]:
-    """Target tracking needs a series with the group as its only dimension, which
-    `aggregation_dimensions` makes (CloudWatch-Agent-Configuration-File-Details, 2026-08)."""
-    names = ("AutoScalingGroupName", "InstanceId") if grouped else ("InstanceId",)
+    """Target tracking and alarms need a series with the group as its only dimension, or the lone
+    machine, which `aggregation_dimensions` makes (CloudWatch-Agent-Configuration-File-Details,
+    2026-08)."""
+    names = (GROUP_DIMENSION, INSTANCE_DIMENSION) if grouped else (INSTANCE_DIMENSION,)
     sent: dict[str, Any] = {
+        "aggregation_dimensions": [[names[0]]],
         "append_dimensions": {name: f"${{aws:{name}}}" for name in names},
         "metrics_collected": {
             "nvidia_gpu": {"measurement": list(GPU)},
@@ -51,8 +50,6 @@ def _cloudwatch(grouped: bool) -> Mapping[str, Any]:
             "disk": {"measurement": ["used_percent"], "resources": ["/"]},
         },
     }
-    if grouped:
-        sent["aggregation_dimensions"] = [["AutoScalingGroupName"]]
     return {"agent": {"metrics_collection_interval": INTERVAL_SECONDS}, "metrics": sent}
 
 

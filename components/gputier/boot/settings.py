@@ -56,11 +56,11 @@ def settings(
         "schema": node.SCHEMA,
         "project": stack.project,
         "stack": own,
-        "workload": plan.name,
+        "workload": chosen.fleet.resources,
         "cloud": chosen.verdict.type.cloud,
         "instance_type": chosen.verdict.machine.instance_type,
         "bundle": {**bundle._asdict(), "delivery": "inline" if inline else "object"},
-        "gate": _gate(plan, chosen, Stack(stack.project, own)),
+        "gate": _gate(chosen, Stack(stack.project, own)),
         "limits": {"bundle": BUNDLE_SECONDS},
         "breaker": {
             "after": node.BREAKER_AFTER,
@@ -79,12 +79,12 @@ def _reboots(plan: WorkloadPlan, chosen: Chosen) -> bool:
     return chosen.boot.driver.source == node.INSTALL or isinstance(plan.need.workload.gpu.mig, str)
 
 
-def _gate(plan: WorkloadPlan, chosen: Chosen, stack: Stack) -> dict[str, object]:
+def _gate(chosen: Chosen, stack: Stack) -> dict[str, object]:
     gate = chosen.boot.gate
     depth = BEFORE_JOINING.get(gate.depth, gate.depth)
     found: dict[str, object] = {"kind": gate.kind, "mode": gate.mode, "depth": depth}
     if gate.kind == node.LIFECYCLE_HOOK:
-        names = names_of(chosen.verdict.type.cloud, *stack, plan.name)
+        names = names_of(chosen.verdict.type.cloud, *stack, chosen.fleet.resources)
         found |= {"group": names.of("group"), "hook": names.of("hook")}
     if gate.kind == node.HEALTH_ENDPOINT:
         found["port"] = node.HEALTH_PORT

@@ -7,6 +7,7 @@
 Nothing here decides anything. `docs/catalog.md` says what the data holds and how to renew it.
 """
 
+from gputier.catalog.interfaces import CardLayout, Interface, parse_layout
 from gputier.catalog.load import HOME_REGIONS, Catalog, load
 from gputier.catalog.records import (
     CLOUDS,
@@ -48,11 +49,13 @@ __all__ = [
     "Branch",
     "Capability",
     "CardDriver",
+    "CardLayout",
     "Catalog",
     "CudaDriver",
     "Gpu",
     "HostMachine",
     "InstanceType",
+    "Interface",
     "ItemPrice",
     "MachineImage",
     "Price",
@@ -62,6 +65,7 @@ __all__ = [
     "ZoneCap",
     "is_commercial",
     "load",
+    "parse_layout",
     "parse_version",
     "region_of_zone",
 ]

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from gputier.catalog import build, build_offers, names
+from gputier.catalog.interfaces import CardLayout, card_layouts
 from gputier.catalog.records import (
     CLOUDS,
     Gpu,
@@ -63,6 +64,7 @@ class Catalog:
         self._hosts = build_offers.hosts(tables["gcp_hosts"])
         self._source = source
         self._software: SoftwareFacts | None = None
+        self._layouts: Mapping[str, CardLayout] | None = None
         self._prices: dict[tuple[str, str, str], Mapping[str, Price]] = {}
         self._regions: dict[str, tuple[str, ...]] = {}
 
@@ -169,6 +171,13 @@ class Catalog:
             self._software = software_facts(self._source)
         return self._software
 
+    def card_layout(self, name: str) -> CardLayout | None:
+        """How an AWS type with EFA lays its interfaces over its cards; None for one without.
+        Raises InvalidInput for a malformed overlay."""
+        if self._layouts is None:
+            self._layouts = card_layouts(self._source)
+        return self._layouts.get(name)
+
     def match_gpus(self, text: str) -> tuple[str, ...]:
         """The models `text` names: `H100` is every H100 variant, `A10` never A10G."""
         return names.match_gpus(text, self.gpus)
@@ -180,8 +189,8 @@ class Catalog:
     def facts(self, table: str) -> tuple[Mapping[str, str], ...]:
         """A table's rows as they are printed, source columns included. Raises KeyError.
 
-        For what has no record of its own: `aws_network` (interface layouts), `aws_ebs`,
-        `aws_quotas`, `gcp_machines`, `gcp_quotas`.
+        For what has no record of its own, or not all of it: `aws_network`, `aws_ebs`, `aws_quotas`,
+        `gcp_machines`, `gcp_quotas`.
         """
         return tuple(
             dict(zip(one.columns, row, strict=True))

@@ -12,6 +12,8 @@ from typing import NamedTuple
 from gputier.plan.boot import BootPlan
 from gputier.plan.budget import BudgetPlan
 from gputier.plan.explain import FloorCost, Leaning, OtherWay
+from gputier.plan.fleet import FleetPlan
+from gputier.plan.identity import IdentityPlan
 from gputier.plan.market import Market
 from gputier.plan.monitoring import MonitoringPlan
 from gputier.plan.need import Need
@@ -48,6 +50,8 @@ class Chosen(NamedTuple):
     budget: BudgetPlan | None
     commitments: tuple[Commitment, ...]
     boot: BootPlan
+    fleet: FleetPlan
+    identity: IdentityPlan
     notes: tuple[str, ...]
 
     @property

@@ -5,10 +5,13 @@ Data that flows is never in the figures: nobody has declared it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from gputier.catalog import Catalog
-from gputier.plan.need import Need
+from gputier.catalog import Catalog, Interface
+from gputier.plan.combinations import ONE, Decision
+from gputier.plan.fleet import fabric_of, interfaces_of
+from gputier.plan.select import Ask
 from gputier.plan.verdict import Verdict
 from gputier.units import HOURS_PER_MONTH
 from gputier.workload.declare import PRODUCTION
@@ -26,12 +29,19 @@ AWS_ENDPOINTS = (
 )
 #: Cloud NAT is billed per assigned VM for the first 32, then a flat rate.
 GCP_NAT_VMS = 32
+#: Ways out that the workloads of a region share, and what to call them.
+SHARED = {"nat": "NAT", "endpoints": "endpoints"}
 #: Zones a new network is spread over when nothing pins it to one.
 NETWORK_ZONES = 3
 
 
 class NetworkPlan(NamedTuple):
-    """Where machines stand and how they get out. Costs are USD a month; None is unknown."""
+    """Where machines stand and how they get out. Costs are USD a month; None is unknown.
+
+    `vpc` and `subnets` are what is adopted, by id or name; `zones` empty is not known. A network of
+    our own has `nat_gateways` gateways, in the first so many zones, and `endpoints`, the cloud's
+    services that are reached inside it. `interfaces` are a machine's, by card and device.
+    """
 
     zones: tuple[str, ...]
     placement: str  # cluster, spread, none
@@ -42,33 +52,88 @@ class NetworkPlan(NamedTuple):
     endpoints_usd: float | None
     ipv4_usd: float | None
     borrowed: bool
+    vpc: str | None
+    subnets: tuple[str, ...]
+    interfaces: tuple[Interface, ...]
+    public_ip: bool
+    nat_gateways: int
+    endpoints: tuple[str, ...]
     notes: tuple[str, ...]
 
 
 def plan_network(
-    catalog: Catalog, need: Need, chosen: Verdict, running: tuple[int, float], sharing: int
+    ask: Ask, chosen: Verdict, settled: Decision, running: tuple[int, float], sharing: int
 ) -> NetworkPlan:
     """The network of a workload; `sharing` workloads of the stack share one NAT per region."""
-    w = need.workload
+    catalog, need, w = ask.catalog, ask.need, ask.need.workload
     cloud, region = chosen.type.cloud, chosen.region
-    placement, notes = _placement(need, chosen)
-    fabric = chosen.type.interconnect if chosen.machine.nodes > 1 else "none"
-    zones = chosen.zones
-    if zones and (placement == "cluster" or fabric != "none"):
-        if len(zones) > 1:
-            notes = (*notes, f"one zone of {len(zones)}: placement and fabric stay in one")
-        zones = zones[:1]
-    egress = w.network.egress
-    adopted = w.network.vpc is not None
+    fabric, interfaces = fabric_of(need, chosen), interfaces_of(catalog, need, chosen)
+    notes = tuple(_notes(chosen, settled, interfaces))
+    zones = chosen.zones[:1] if settled.situation.zones == ONE else chosen.zones
+    egress, adopted = w.network.egress, w.network.vpc is not None
     count = 1 if len(zones) == 1 else min(len(zones) or NETWORK_ZONES, NETWORK_ZONES)
-    if adopted:
-        costs: tuple[float | None, float | None] = (0.0, 0.0)
-        addresses = _addresses(egress, running, 0)
-        borrowed = False
-    else:
-        gateways = count if need.environment in PRODUCTION else 1
-        costs, borrowed = _way_out(catalog, cloud, region, egress, (gateways, count, *running))
-        addresses = _addresses(egress, running, gateways if cloud == "aws" else 1)
+    gateways = count if need.environment in PRODUCTION else 1
+    places = _Places(0 if adopted else gateways, count, sharing)
+    money = _money(ask, chosen, places, running)
+    if egress in SHARED and not adopted and sharing > 1:
+        notes = (*notes, f"{SHARED[egress]} shared by {sharing} workloads of {region}")
+    own = egress == "endpoints" and not adopted and cloud == "aws"
+    return NetworkPlan(
+        zones=zones,
+        placement=settled.situation.placement,
+        fabric=fabric,
+        egress=egress,
+        adopted=adopted,
+        nat_usd=money.nat,
+        endpoints_usd=money.endpoints,
+        ipv4_usd=money.ipv4,
+        borrowed=money.borrowed,
+        vpc=w.network.vpc,
+        subnets=w.network.subnets or (),
+        interfaces=interfaces,
+        public_ip=egress == "public",
+        nat_gateways=places.gateways if egress == "nat" else 0,
+        endpoints=AWS_ENDPOINTS if own else (),
+        notes=notes,
+    )
+
+
+def _notes(chosen: Verdict, settled: Decision, interfaces: tuple[Interface, ...]) -> Iterator[str]:
+    why = [row.why for row in settled.rows if row.change == ("zones", ONE)]
+    if why and len(chosen.zones) > 1:
+        yield f"one zone of {len(chosen.zones)}: {why[0]}"
+    if len(interfaces) > 1:
+        yield f"{len(interfaces)} network interfaces a machine, one of them with an address"
+
+
+class _Places(NamedTuple):
+    """Gateways of our own (none in an adopted network), zones, and workloads that share them."""
+
+    gateways: int
+    zones: int
+    sharing: int
+
+
+class _Money(NamedTuple):
+    """USD a month."""
+
+    nat: float | None
+    endpoints: float | None
+    ipv4: float | None
+    borrowed: bool
+
+
+def _money(ask: Ask, chosen: Verdict, places: _Places, running: tuple[int, float]) -> _Money:
+    catalog, egress = ask.catalog, ask.need.workload.network.egress
+    cloud, region = chosen.type.cloud, chosen.region
+    nat: float | None = 0.0
+    endpoints: float | None = 0.0
+    borrowed = False
+    if places.gateways:
+        counts = (places.gateways, places.zones, *running)
+        (nat, endpoints), borrowed = _way_out(catalog, cloud, region, egress, counts)
+    gateways = places.gateways if cloud == "aws" else min(1, places.gateways)
+    addresses = _addresses(egress, running, gateways)
     # Google halves the price of an address that a spot machine holds.
     of_spot = cloud == "gcp" and egress == "public" and chosen.use == "spot"
     each = catalog.item(cloud, "public-ipv4-spot-hour" if of_spot else "public-ipv4-hour", region)
@@ -77,27 +142,15 @@ def plan_network(
         ipv4 = 0.0
     elif each is not None:
         borrowed = borrowed or each.borrowed
-    nat, endpoints = costs
-    if egress == "nat" and not adopted:
-        if cloud == "aws":  # Google bills its gateway by the machines behind it
-            nat = None if nat is None else nat / sharing
-        ipv4 = None if ipv4 is None else ipv4 / sharing
-        if sharing > 1:
-            notes = (*notes, f"NAT shared by {sharing} workloads of {region}")
-    return NetworkPlan(
-        zones, placement, fabric, egress, adopted, nat, endpoints, ipv4, borrowed, notes
-    )
+    if cloud == "aws":  # Google bills its gateway by the machines behind it
+        nat, endpoints = (_part(usd, places.sharing) for usd in (nat, endpoints))
+    if egress == "nat":
+        ipv4 = _part(ipv4, places.sharing)
+    return _Money(nat, endpoints, ipv4, borrowed)
 
 
-def _placement(need: Need, chosen: Verdict) -> tuple[str, tuple[str, ...]]:
-    floor = need.floors.get("placement")
-    if floor is None:
-        return "none", ()
-    if chosen.use == "capacity_block":
-        return "none", ("capacity blocks are placed close together already",)
-    if floor.when_nodes and chosen.machine.nodes == 1:
-        return "none", ()
-    return str(floor.value), ()
+def _part(usd: float | None, sharing: int) -> float | None:
+    return None if usd is None else usd / sharing
 
 
 def _way_out(

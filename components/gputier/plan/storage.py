@@ -6,9 +6,12 @@ pd-balanced, or hyperdisk-balanced on families that refuse Persistent Disk.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from math import ceil
 from typing import NamedTuple
 
 from gputier.catalog import Catalog
+from gputier.errors import Problem
 from gputier.plan.machine import Machine
 from gputier.plan.need import Need, scales
 from gputier.plan.reasons import bound
@@ -19,8 +22,39 @@ from gputier.units import HOURS_PER_MONTH
 #: toolkits, containers and wheels beside it.
 ROOT_GIB = 100.0
 GP3_FREE_IOPS, GP3_FREE_MB_S = 3000, 125
+#: gp3 at most: 80,000 IOPS, 2,000 MiB/s, 65,536 GiB (EC2 API 2016-11-15, CreateVolume); 500 IOPS
+#: per GiB, and a quarter of a MiB/s per IOPS (EBS user guide, General Purpose SSD volumes).
+GP3_IOPS, GP3_MB_S, GP3_GIB = 80_000, 2_000, 65_536
+GP3_IOPS_PER_GIB, GP3_IOPS_PER_MB_S = 500, 4
+#: Root device by the image's family (AWS): a volume under another name is a second disk.
+ROOT_DEVICES = {"amazon-linux": "/dev/xvda"}
+ROOT_DEVICE, DATA_DEVICE = "/dev/sda1", "/dev/sdf"
+#: `disk.kms_key` that asks for a key to be made.
+CREATE = "create"
 #: Purposes that keep a lone machine's data volume while it is stopped.
 KEEPS_DATA = frozenset({"development", "vdi"})
+
+
+class Volume(NamedTuple):
+    """A volume of one machine, always encrypted. `iops` and `throughput_mb_s` (MiB/s) are what it
+    is set to, None where the kind has no such settings. `stays`: it outlives its machine."""
+
+    kind: str
+    gib: int
+    iops: int | None
+    throughput_mb_s: int | None
+    device: str
+    snapshot: str | None
+    stays: bool
+
+
+class KeyPlan(NamedTuple):
+    """The key that encrypts: `id` of one's own, or one to `create`. `grant`: the service that
+    launches a group's machines must be allowed to use it, or they vanish as they start."""
+
+    id: str | None
+    create: bool
+    grant: bool
 
 
 class StoragePlan(NamedTuple):
@@ -37,45 +71,124 @@ class StoragePlan(NamedTuple):
     persist: bool
     usd_per_month: float | None
     borrowed: bool
+    root: Volume
+    data: Volume | None
+    key: KeyPlan | None
     notes: tuple[str, ...]
 
 
+class Site(NamedTuple):
+    """Where volumes are: of which machine, in which region, under which system, in which shape."""
+
+    machine: Machine
+    region: str
+    os: str
+    shape: str
+
+
 def plan_storage(
-    catalog: Catalog, need: Need, machine: Machine, region: str, running: tuple[int, float]
+    catalog: Catalog, need: Need, site: Site, running: tuple[int, float]
 ) -> StoragePlan:
     """Volumes for `running` = (machines, hours a month each)."""
+    machine, region = site.machine, site.region
     disk = need.workload.disk
-    data = disk.data or 0.0
     alone = not scales(need.workload) and machine.nodes == 1 and need.purpose in KEEPS_DATA
     persist = alone if disk.persist is None else disk.persist
-    speed, kind = _volume_speed(need, machine), _kind(machine)
-    iops = disk.iops
-    monthly, borrowed = _volume_price(catalog, machine, region, kind, (data, speed, iops))
-    # Without a data volume it is the root volume that gives the speed a machine was taken for.
-    asked = (ROOT_GIB, None, None) if data else (ROOT_GIB, speed, iops)
-    root, root_borrowed = _volume_price(catalog, machine, region, kind, asked)
+    speed = _volume_speed(need, machine)
+    volumes = _volumes(need, site, speed, (alone, persist))
     machines, hours = running
-    part = hours / HOURS_PER_MONTH
-    total = None
-    if monthly is not None and root is not None:
-        # A lone machine's volumes stay while it is stopped; a group's go with the machine.
-        total = machines * (
-            monthly * (1.0 if persist and data else part) + root * (1.0 if alone else part)
-        )
-    notes = ("data volume stays when the machine stops",) if persist and data else ()
+    total, borrowed = 0.0, False
+    known = True
+    for volume in volumes:
+        usd, lent = _volume_price(catalog, machine, region, volume)
+        known, borrowed = known and usd is not None, borrowed or lent
+        # What stays is paid for while no machine runs; the rest comes and goes with its machine.
+        total += machines * (usd or 0.0) * (1.0 if volume.stays else hours / HOURS_PER_MONTH)
+    key, key_usd, key_lent = _key(catalog, need, site)
     return StoragePlan(
         ROOT_GIB,
-        data,
-        kind,
+        disk.data or 0.0,
+        volumes[0].kind,
         speed,
-        iops,
+        disk.iops,
         machine.scratch_gib,
         machine.ssd_count,
         persist,
-        total,
-        borrowed or root_borrowed,
-        notes,
+        None if not known or key_usd is None else total + key_usd,
+        borrowed or key_lent,
+        volumes[0],
+        volumes[1] if len(volumes) > 1 else None,
+        key,
+        tuple(_notes(volumes, site, key)),
     )
+
+
+def _volumes(
+    need: Need, site: Site, speed: float | None, stay: tuple[bool, bool]
+) -> tuple[Volume, ...]:
+    """The root volume, and the data volume where one is asked for. Without one it is the root
+    volume that gives the speed a machine was taken for."""
+    disk, kind = need.workload.disk, _kind(site.machine)
+    alone, persist = stay
+    fast, plain = _settings(kind, speed, disk.iops), _settings(kind, None, None)
+    device = next((d for os, d in ROOT_DEVICES.items() if site.os.startswith(os)), ROOT_DEVICE)
+    root = Volume(kind, ceil(ROOT_GIB), *(plain if disk.data else fast), device, None, alone)
+    if not disk.data:
+        return (root,)
+    data = Volume(kind, ceil(disk.data), *fast, DATA_DEVICE, disk.snapshot, persist)
+    return root, data
+
+
+def _settings(kind: str, speed: float | None, iops: int | None) -> tuple[int | None, int | None]:
+    """IOPS and MB/s that a volume is set to: what is in the price is the least."""
+    if kind != "gp3":
+        return None, None
+    throughput = max(GP3_FREE_MB_S, ceil(speed or 0))
+    return max(GP3_FREE_IOPS, iops or 0, GP3_IOPS_PER_MB_S * throughput), throughput
+
+
+def _key(catalog: Catalog, need: Need, site: Site) -> tuple[KeyPlan | None, float | None, bool]:
+    """One's own key, its cost a month (None: not known) and whether that is borrowed."""
+    asked = need.workload.disk.kms_key
+    if asked is None:
+        return None, 0.0, False
+    grant = site.machine.type.cloud == "aws" and site.shape == "group"
+    if asked != CREATE:
+        return KeyPlan(asked, False, grant), 0.0, False
+    price = catalog.item(site.machine.type.cloud, "kms-key-month", site.region)
+    usd = None if price is None else price.usd
+    return KeyPlan(None, True, grant), usd, bool(price and price.borrowed)
+
+
+def _notes(volumes: tuple[Volume, ...], site: Site, key: KeyPlan | None) -> Iterator[str]:
+    data = volumes[1] if len(volumes) > 1 else None
+    if data and data.stays:
+        yield "data volume stays when the machine stops"
+    if data and site.shape == "group":
+        start = f"starts as {data.snapshot}" if data.snapshot else "starts blank"
+        yield f"each machine of the group has a data volume of its own, which {start}"
+    if key and key.id and key.grant:
+        yield f"Auto Scaling is granted the use of {key.id}"
+
+
+def storage_problems(storage: StoragePlan) -> Iterator[Problem]:
+    """What no volume can be set to, at its field of the workload."""
+    for volume in filter(None, (storage.root, storage.data)):
+        if volume.iops is None or volume.throughput_mb_s is None:
+            continue
+        if volume.gib > GP3_GIB:
+            message = f"a gp3 volume is {GP3_GIB:,} GiB at most, and this is {volume.gib:,}"
+            yield Problem("disk.data", message, "less, or `disk.scratch` for local NVMe")
+        if volume.throughput_mb_s > GP3_MB_S:
+            has = f"{volume.throughput_mb_s:,}"
+            message = f"a gp3 volume gives {GP3_MB_S:,} MB/s at most, not {has}"
+            yield Problem("disk.throughput", message, "`disk.scratch` asks for local NVMe instead")
+        elif volume.iops > min(GP3_IOPS, GP3_IOPS_PER_GIB * volume.gib):
+            need = ceil(volume.iops / GP3_IOPS_PER_GIB)
+            most = f"{GP3_IOPS_PER_GIB} a GiB and {GP3_IOPS:,} in all"
+            message = f"a gp3 volume of {volume.gib:,} GiB gives {most}, not {volume.iops:,} IOPS"
+            way = "fewer" if volume.iops > GP3_IOPS else f"`disk.data: {need}GiB`, or fewer"
+            yield Problem("disk.iops", message, way)
 
 
 def _volume_speed(need: Need, machine: Machine) -> float | None:
@@ -100,22 +213,18 @@ def _kind(machine: Machine) -> str:
 
 
 def _volume_price(
-    catalog: Catalog,
-    machine: Machine,
-    region: str,
-    kind: str,
-    asked: tuple[float, float | None, int | None],
+    catalog: Catalog, machine: Machine, region: str, volume: Volume
 ) -> tuple[float | None, bool]:
     """USD a month of one volume, and whether a figure is borrowed from the reference region."""
-    gib, speed, iops = asked
-    if not gib:
-        return 0.0, False
-    if kind == "gp3":
-        extra_speed = max(0.0, (speed or 0) - GP3_FREE_MB_S)
-        extra_iops = max(0, (iops or 0) - GP3_FREE_IOPS)
-        parts = (("gp3-storage", gib), ("gp3-throughput", extra_speed), ("gp3-iops", extra_iops))
-    else:
-        parts = ((kind, gib),)
+    parts: tuple[tuple[str, float], ...] = ((volume.kind, volume.gib),)
+    if volume.kind == "gp3":
+        extra_speed = (volume.throughput_mb_s or 0) - GP3_FREE_MB_S
+        extra_iops = (volume.iops or 0) - GP3_FREE_IOPS
+        parts = (
+            ("gp3-storage", volume.gib),
+            ("gp3-throughput", extra_speed),
+            ("gp3-iops", extra_iops),
+        )
     total, borrowed = 0.0, False
     for item, amount in parts:
         if not amount:

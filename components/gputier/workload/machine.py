@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -199,8 +199,6 @@ class Cpu(Spec):
 class Disk(Spec):
     """Storage of each machine."""
 
-    LATER: ClassVar[frozenset[str]] = frozenset({"snapshot", "kms_key"})
-
     scratch: fields.DiskGib | None = Field(
         default=None,
         description="Local NVMe, bundled or attachable, lost with the machine: `600GB`, `2TB`.",
@@ -222,12 +220,32 @@ class Disk(Spec):
         description="Whether the data volume is kept when its machine goes. Default: only that of a"
         " lone machine for development or vdi.",
     )
+    snapshot: Annotated[str, fields.text(r"[A-Za-z0-9][\w./:\-]*", "a snapshot's id")] | None = (
+        Field(
+            default=None,
+            description="A snapshot that the data volume starts as; `data` is then at least its"
+            " size.",
+        )
+    )
+    kms_key: Annotated[str, fields.text(r"[A-Za-z0-9][\w./:\-]*", "a key's id or ARN")] | None = (
+        Field(
+            default=None,
+            description="The key that encrypts volumes: a key's id, alias or ARN, or `create` for"
+            " one of its own. Default: the cloud's.",
+        )
+    )
+
+    def cross_checks(self) -> Iterator[Clash]:
+        if self.snapshot and self.data is None:
+            yield Clash(
+                ("snapshot",),
+                complaint(" is for a data volume", "say how large: `data: 500GB`", place="key"),
+                ("snapshot", "data"),
+            )
 
 
 class Network(Spec):
     """Network of each machine."""
-
-    LATER: ClassVar[frozenset[str]] = frozenset({"subnets"})
 
     bandwidth: fields.NetworkSpeed | None = Field(
         default=None, description="Bandwidth each machine must sustain: `10Gbps`."
@@ -254,3 +272,28 @@ class Network(Spec):
         default=None,
         description="An existing network to use. Default: one is made, and its parts priced.",
     )
+    subnets: (
+        Annotated[
+            tuple[
+                Annotated[
+                    str, fields.text(r"[A-Za-z0-9][A-Za-z0-9._:/\-]*", "a subnet's id or name")
+                ],
+                ...,
+            ],
+            fields.several("subnet"),
+            fields.Once,
+        ]
+        | None
+    ) = Field(
+        default=None,
+        description="Subnets of `vpc` to use, by id or name. Default: all that lie in zones which"
+        " sell the machine.",
+    )
+
+    def cross_checks(self) -> Iterator[Clash]:
+        if self.subnets and self.vpc is None:
+            yield Clash(
+                ("subnets",),
+                complaint(" are of an existing network", "name it: `vpc: vpc-0abc`", place="key"),
+                ("subnets", "vpc"),
+            )

@@ -21,12 +21,13 @@ def digest(workload: Workload, environment: str = "dev", discounts: Sequence[Dis
     """16 hex digits of SHA-256 over what was declared; equal for equal meaning.
 
     Defaults are left out, so that a release that adds fields keeps every digest. Lists whose order
-    means nothing are sorted; a model's `ORDERED` ones keep it.
+    means nothing are sorted; a model's `ORDERED` ones keep it. A former name decides nothing: a
+    renamed workload keeps its machine.
     """
     told = {
         "environment": environment,
         "discounts": sorted((meaning(d) for d in discounts), key=_canonical),
-        "workload": meaning(workload),
+        "workload": {k: v for k, v in meaning(workload).items() if k != "was"},
     }
     return hashlib.sha256(_canonical(told).encode()).hexdigest()[:16]
 

@@ -13,6 +13,7 @@ from pydantic import BeforeValidator, Field
 from gputier.workload import fields, known
 from gputier.workload.base import Clash, Spec
 from gputier.workload.complaints import complaint, listed, shown
+from gputier.workload.keeping import FormerName, Identity, RolloutName, Tags
 from gputier.workload.machine import Cpu, Disk, Gpu, GpuName, Network
 from gputier.workload.ml import Architecture, Image, Model, Training
 from gputier.workload.running import (
@@ -37,6 +38,7 @@ __all__ = [
     "Disk",
     "Gpu",
     "GpuName",
+    "Identity",
     "Image",
     "ImageChoice",
     "Mirrors",
@@ -113,6 +115,7 @@ _NETWORK = Network.model_construct()
 _SCALE = Scale.model_construct()
 _SOFTWARE = Software.model_construct()
 _VALIDATION = Validation.model_construct()
+_IDENTITY = Identity.model_construct()
 _ON_DEMAND = (CapacityChoice.model_construct(use="on_demand"),)
 
 
@@ -134,7 +137,6 @@ class Workload(Spec):
     `gputier.errors.InvalidInput` with every problem at once.
     """
 
-    LATER: ClassVar[frozenset[str]] = frozenset({"identity", "rollout", "tags", "was"})
     ORDERED: ClassVar[frozenset[str]] = frozenset({"capacity"})
 
     tier: Annotated[Tier, fields.choice(Tier, _TIER_NAMES)] | None = Field(
@@ -209,6 +211,24 @@ class Workload(Spec):
     software: Software = Field(default=_SOFTWARE, description="What runs on the machines.")
     validation: Validation = Field(
         default=_VALIDATION, description="How a machine proves itself before it takes work."
+    )
+    identity: Identity = Field(
+        default=_IDENTITY,
+        description="Whose rights the machines have, and who keeps their reports.",
+    )
+    rollout: RolloutName | None = Field(
+        default=None,
+        description="How a change reaches machines that run: new-machines (it does not: those that"
+        " start later have it), or rolling (they are replaced one after the other). Default:"
+        " rolling for inference, else new-machines.",
+    )
+    tags: Tags | None = Field(
+        default=None, description="Tags on everything that is made: `{team: vision}`."
+    )
+    was: FormerName | None = Field(
+        default=None,
+        description="The name under which this workload was first deployed. Its machines keep it:"
+        " a rename then changes nothing that runs.",
     )
 
     @classmethod
