@@ -11,13 +11,17 @@ from typing import Any
 
 import pytest
 from tests.node.clouds import HEALTHY, STATE, Quick, World, world
+from tests.node.machines import Machine
 from tests.standins import metadata as standins
 from tests.standins.server import Fault
 
-from gputier.node import gate, interruption, notices
+from gputier.node import expect, gate, interruption, notices
+from gputier.node import watching as watching_over
+from gputier.node.cloud import identity
 from gputier.node.cloud.http import Web
 from gputier.node.cloud.identity import Identity
 from gputier.node.cloud.metadata import of
+from gputier.node.engine import Context
 from gputier.node.host import Done
 from gputier.node.interruption import Watcher
 from gputier.node.notices import Asked
@@ -236,6 +240,17 @@ def test_who_does_not_know_itself_or_has_no_service_asks_nobody(tmp_path: Path) 
     host = Quick(tmp_path)
     assert interruption.noticed(host, None) is None
     assert interruption.noticed(host, Identity("tencent", "1", "r", "z", "i")) is None
+
+
+def test_a_machine_that_booted_is_asked_without_a_token_among_arguments(there: World) -> None:
+    machine = Machine("p5.48xlarge")
+    machine.files["/etc/gputier/endpoints.json"] = json.dumps({"metadata": there.metadata.url})
+    machine.files[identity.FILE] = there.identity().to_json()
+    ctx = Context(machine, expect.read("{}"))
+    assert watching_over.notice(ctx, there.cloud) is None
+    interrupt(there)
+    assert "spot notice" in (watching_over.notice(ctx, there.cloud) or "")
+    assert [call for call in machine.calls if call[0] == "curl"] == []
 
 
 # --- the service -----------------------------------------------------------------------------

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from gputier.node import load_cause, notices, report, smi, xids
+from gputier.node import interruption, load_cause, notices, report, smi, xids
 from gputier.node.checks.network import ports
 from gputier.node.checks.thermal import HARDWARE
+from gputier.node.cloud import identity
 from gputier.node.engine import Context
 from gputier.node.result import HEALTHY, INCONCLUSIVE, REBOOT, REPLACE, WARNING, Failed, Garbled
 
@@ -213,7 +214,14 @@ class Watch:
 
 
 def notice(ctx: Context, cloud: str) -> str | None:
-    """That the provider takes the machine away or works on it, in words; None when it does not."""
+    """That the provider takes the machine away or works on it, in words; None when it does not.
+
+    A machine that booted with settings is asked over HTTP, by the addresses of its image and with
+    no token among a command's arguments; any other, and a recording, through the seam to the host.
+    """
+    known = identity.load(ctx.host)
+    if known is not None:
+        return interruption.noticed(ctx.host, known)
     place = PLACES.get(cloud)
     if place is None:
         return None
