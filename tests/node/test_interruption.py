@@ -164,7 +164,7 @@ def test_a_preemption_is_noticed_within_a_moment(tmp_path: Path) -> None:
         threading.Timer(0.3, interrupt, (there,)).start()
         started = time.monotonic()
         assert watcher.step().new[0].taken
-        assert time.monotonic() - started < 2.0
+        assert time.monotonic() - started < interruption.HELD_SECONDS, "before the question ends"
         assert any("last_etag" in asked.query for asked in there.metadata.requests("preempted"))
 
 

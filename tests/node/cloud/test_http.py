@@ -16,7 +16,7 @@ from gputier.node.cloud import http
 from gputier.node.cloud.http import Answer, Ask, NoAnswer, Patience, Web, proxy_for
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
-SOME = Patience(20.0, each=0.5)
+SOME = Patience(20.0, each=5.0)
 
 
 class Echo(StandIn):
