@@ -37,6 +37,14 @@ def test_code_runs_on_newer_cards_of_its_major_version(
     assert str(Capability(major, minor, bool(ptx))) == built_for
 
 
+def test_a_row_speaks_of_its_version_and_of_every_patch_of_it(catalog: Catalog) -> None:
+    row = next(w for w in catalog.software.wheels if w.version == "2.9")
+    assert row.is_of("2.9")
+    assert row.is_of("2.9.1")
+    assert not row.is_of("2.90")
+    assert not row.is_of("2")
+
+
 @pytest.mark.parametrize("text", ["", "v580", "580.", "latest", "12.x"])
 def test_what_is_no_version_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is no version"):

@@ -73,6 +73,7 @@ def test_a_version_is_installed_only_where_it_is_declared() -> None:
     [
         ("g6.xlarge", "aws", False, False),
         ("p3.16xlarge", "aws", False, False),  # NVLink without switches
+        ("a2-highgpu-4g", "gcp", False, False),  # four of a host's sixteen
         ("p4d.24xlarge", "aws", True, False),
         ("p5.48xlarge", "aws", True, False),
         ("g2-standard-96", "gcp", False, False),

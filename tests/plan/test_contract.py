@@ -58,6 +58,7 @@ def build(on: str, framework: str, cloud: str = "aws", **image: Any) -> str:
         ("p6-b200.48xlarge", "pytorch==2.12", "cu130"),  # and not cu126
         ("p6-b200.48xlarge", "pytorch==2.7", "cu128"),  # 2.7's default, cu126, has no Blackwell
         ("p6e-gb200.36xlarge", "pytorch==2.12", "cu130"),
+        ("p6e-gb200.36xlarge", "pytorch==2.9", "cu130"),  # no default on arm64: the newest
         ("p3.2xlarge", "jax==0.10", "cuda12"),
         ("g6.xlarge", "jax==0.10", "cuda13"),
         ("g5g.xlarge", "jax==0.10", "cuda13"),
@@ -162,6 +163,8 @@ def test_what_a_refusal_proposes_is_accepted() -> None:
         ("gcp", "a3-highgpu-8g", "2404-amd64-with-nvidia-580", "580", True, "open"),
         ("gcp", "a3-highgpu-1g", "/ubuntu-2404-lts-amd64", "580", False, "open"),
         ("gcp", "a4x-highgpu-4g", "2404-arm64-with-nvidia-580", "580", True, "open"),
+        # The card needs 580.95.05, and of the image the branch alone is known.
+        ("gcp", "a4x-maxgpu-4g-metal", "2404-arm64-with-nvidia-580", "580", True, "open"),
         ("gcp", "n1+nvidia-tesla-p100x1", "/ubuntu-2404-lts-amd64", "580", False, "proprietary"),
     ],
 )
@@ -182,6 +185,19 @@ def test_a_declared_driver_takes_an_image_that_has_it_else_a_plain_one_to_instal
     assert exact.image
     assert exact.image.driver is None
     assert (exact.driver, exact.prebaked) == ("580.95.05", False)
+
+
+def test_a_driver_from_before_open_modules_has_the_proprietary_one() -> None:
+    assert agreed("g4dn.xlarge", image={"driver": "470"}).module == "proprietary"
+    assert agreed("g4dn.xlarge", image={"driver": "535"}).module == "open"
+
+
+def test_types_of_a_family_that_images_tell_apart_are_not_mixed_up() -> None:
+    contract = Contract(load(), Software())
+    first, second = (contract.ask(row("gcp", f"a3-highgpu-{n}g")) for n in (8, 1))
+    assert isinstance(first, Agreed)
+    assert isinstance(second, Agreed)
+    assert (first.prebaked, second.prebaked) == (True, False)
 
 
 def test_ones_own_image_brings_its_driver_and_its_silence_is_not_taken_for_an_answer() -> None:
@@ -206,6 +222,7 @@ def test_a_listed_image_says_its_driver_itself() -> None:
 def test_the_bounds_are_the_cards_and_the_wheels_together() -> None:
     assert agreed("g6.xlarge").driver_min == "525"
     assert agreed("g6.xlarge", framework="pytorch==2.12").driver_min == "580"
+    assert agreed("g7.8xlarge", framework="pytorch==2.12").driver_min == "590"
     volta = agreed("p3.2xlarge", framework="pytorch==2.12")
     assert (volta.driver_min, volta.driver_max) == ("525.60.13", "580")
 

@@ -170,7 +170,7 @@ def _driver(chosen: Verdict, gpu: Gpu, agreed: Agreed | Reason) -> DriverPlan:
     row = chosen.type
     recent = gpu.generation >= NVSWITCH_GENERATION
     rack = gpu.model in RACK_SCALE
-    switched = bool(row.nvlink) and row.gpu_devices >= NVSWITCH_GPUS and recent and not rack
+    switched = bool(row.nvlink) and row.gpu_devices >= NVSWITCH_GPUS and recent
     if isinstance(agreed, Reason):
         return DriverPlan("prebaked", "", None, "proprietary", switched, rack, None, None)
     branch, _, rest = (agreed.driver or "").partition(".")
