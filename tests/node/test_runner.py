@@ -221,6 +221,19 @@ def test_a_validation_that_leaves_no_report_is_reported_by_the_boot() -> None:
     assert said(machine)["causes"] == ["stage-validate"]
 
 
+def test_a_report_of_an_earlier_boot_never_counts() -> None:
+    class ReadOnly(Booting):
+        def remove(self, path: str) -> None:
+            if path == report.FILE:
+                raise OSError(30, "Read-only file system", path)
+            super().remove(path)
+
+    machine = ReadOnly(**DRIVER)
+    report.save(machine, {"schema": report.SCHEMA, "outcome": HEALTHY, "checks": [], "causes": []})
+    machine.scripts["validate"] = passes(10_000)
+    assert machine.boot() == 40
+
+
 def test_a_notice_during_the_validation_proves_nothing_and_tells_nobody_to_replace() -> None:
     machine = Booting("p5.48xlarge", **DRIVER)
     machine.gpus[0].visible = False

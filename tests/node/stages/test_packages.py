@@ -40,6 +40,14 @@ def test_upgraders_that_are_there_are_stopped_and_masked() -> None:
     assert "packagekit.service" not in box.units, "what is not there is not masked"
 
 
+def test_a_unit_that_cannot_be_masked_is_a_warning() -> None:
+    box = installed()
+    box.says("systemctl mask", 1, "", "Failed to mask unit: File apt-daily.timer already exists.")
+    found = box.stage("packages")
+    assert found.outcome == HEALTHY
+    assert "already exists" in found.warnings[0]
+
+
 def test_a_second_run_changes_nothing() -> None:
     box = installed()
     assert box.stage("packages").changed
