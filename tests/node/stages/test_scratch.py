@@ -222,6 +222,15 @@ def test_incident_8_an_nvme_that_is_a_volume_is_never_scratch() -> None:
     assert changes(box) == []
 
 
+def test_a_local_disk_that_carries_the_system_is_never_taken_nor_shown_as_scratch() -> None:
+    box = bare(1)
+    box.mounts[0] = Point("/", "/dev/nvme1n1", "ext4")
+    result = run(box, count=1)
+    assert result.outcome == "config"
+    assert "in use by a mount" in result.evidence
+    assert changes(box) == []
+
+
 def test_incident_9_disks_in_another_order_are_the_same_disks() -> None:
     """terraform-provider-aws#4864: the order of devices differs from machine to machine."""
     box = Box()

@@ -250,6 +250,16 @@ def test_incident_40_links_to_every_device_keep_gpus_in_running_containers() -> 
     )
 
 
+def test_links_to_some_of_the_devices_are_not_enough() -> None:
+    """The number of unified memory is another one at each boot; a GPU may come later."""
+    box = Box()
+    done(container_toolkit.run, toolkit(box))
+    del box.links["/dev/char/235:0"]
+    since = len(box.calls)
+    assert done(container_toolkit.run, toolkit(box)).changed
+    assert "nvidia-ctk system create-dev-char-symlinks --create-all" in changes(box, since)
+
+
 def test_the_devices_are_described_anew_where_mig_divided_them() -> None:
     box = Box()
     box.files[container_toolkit.CDI] = 'devices:\n- name: "0"\n'
