@@ -22,7 +22,7 @@ Generated = Callable[[str, str, str], None]
 PAGE = "docs/boot.md"
 
 # Number → thread, what happened. 1 to 9 are about disks, 10 to 25 packages and drivers, 26 to 40
-# NVSwitch, MIG and containers.
+# NVSwitch, MIG and containers, 41 to 49 the network.
 INCIDENTS: dict[int, tuple[str, str]] = {
     1: ("awslabs/amazon-eks-ami#2755", "a stop wiped the local disks, and a marker said that the array exists"),
     2: ("awslabs/amazon-eks-ami#2386", "making the array hangs"),
@@ -64,6 +64,15 @@ INCIDENTS: dict[int, tuple[str, str]] = {
     38: ("NVIDIA/mig-parted#9", "applied successfully, but nothing changed"),
     39: ("Azure/AgentBaker#2508", "no MIG layout, and the job ran on the CPU"),
     40: ("NVIDIA/nvidia-container-toolkit#48", "containers lose their GPUs after a daemon-reload"),
+    41: ("aws/aws-ofi-nccl#663", "EFA between machines of a security group that does not name itself"),
+    42: ("gardener/gardener-extension-provider-aws#1832", "the same, although all egress is allowed"),
+    43: ("awslabs/awsome-distributed-ai#546", "why: EFA's packets are not IP"),
+    44: ("ofiwg/libfabric#11256", "the same in fi_pingpong"),
+    45: ("ofiwg/libfabric#12708", "NCCL silently on TCP: one mlx5 device takes EFA's provider away"),
+    46: ("amzn/amzn-drivers#308", "efa built against Mellanox OFED"),
+    47: ("NVIDIA/nccl#229", "sockets although the fabric works: no plugin"),
+    48: ("canonical/cloud-init#4085", "metadata.google.internal cannot be resolved yet"),
+    49: ("Mirantis/ceph-lcm#50", "work that begins before the network"),
 }  # fmt: skip
 # What no boot script can prevent or name.
 WHY_NOT: dict[int, str] = {}
