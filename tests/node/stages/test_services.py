@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
+from pathlib import Path
 
 import pytest
 from tests.node.stages.box import Box, Python, changes, done, work
+from tests.node.stages.test_network import with_efa
 from tests.node.stages.test_texts import arguments
 
-from gputier.node import cli, gate, interruption, running, services, units
+from gputier.node import cli, gate, gpudirect, interruption, running, services, units
 from gputier.node.stages import Work, metrics, workload
 from gputier.node.stages import services as stage
 
@@ -320,3 +324,26 @@ def test_an_agent_that_cannot_be_had_is_a_warning_and_no_refusal(declared: objec
     assert result.ok
     assert "no GPU metrics" in wanted.warnings[0]
     assert f"{units.FOLDER}/{services.METRICS}" not in box.files
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd-analyze here")
+def test_systemd_itself_finds_nothing_wrong_with_the_units(tmp_path: Path) -> None:
+    box = with_efa()
+    gated = {"kind": "health-endpoint"}
+    declared = {"container": CONTAINER, "before_stop": "save", "scratch": {"mount": "/scratch"}}
+    done(stage.run, job(box, gate=gated, fabric={"kind": "efa", "interfaces": 8}, **declared))
+    agent(box, "ops-agent")
+    done(metrics.run, job(box, metrics=OPS))
+    daemon = gpudirect.daemon(job(box, fabric={"kind": "gpudirect-tcpxo"}), "gpudirect-tcpxo")
+    texts = {path: box.files[path] for path in box.files if path.startswith(f"{units.FOLDER}/g")}
+    for path, text in {**texts, daemon.path: daemon.text}.items():
+        (tmp_path / path.rsplit("/", 1)[-1]).write_text(text, encoding="utf-8")
+    made = sorted(str(path) for path in tmp_path.iterdir())
+    assert len(made) >= 8
+    checked = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", *made], capture_output=True, text=True
+    )
+    # Programs and services of a node, which this machine need not have.
+    ours = [line for line in checked.stderr.splitlines() if "gputier" in line]
+    absent = ("is not executable", "not found", "Failed to add dependency", "not loaded properly")
+    assert [line for line in ours if not any(words in line for words in absent)] == []
