@@ -250,6 +250,29 @@ def test_22_a_pytorch_build_that_does_not_match_is_found() -> None:
     assert outcome(judged(machine), "framework") == "config"
 
 
+def test_22_the_pytorch_build_is_chosen_by_card_and_driver() -> None:
+    def index(**fields: Any) -> str:
+        found = plan(software={"framework": "pytorch==2.12", **fields}, clouds=["aws"]).chosen
+        assert found
+        assert found.boot.framework
+        return found.boot.framework.index_url.rpartition("/")[2]
+
+    assert index() == "cu130"
+    assert index(image={"driver": "570"}) == "cu126"
+
+
+def test_24_a_combination_that_cannot_work_is_refused_before_it_is_bought() -> None:
+    volta = [
+        v
+        for v in plan(software={"framework": "pytorch==2.15"}).verdicts
+        if v.type.gpu_model.startswith("V100")
+    ]
+    assert volta
+    for one in volta:
+        relaxes = [r.relax for r in one.reasons if r.rule == "software"]
+        assert relaxes == ["software.framework: pytorch==2.14"]
+
+
 def test_23_torch_has_to_see_the_gpus() -> None:
     machine = Machine("p5.48xlarge")
     assert outcome(judged(machine), "framework") == "healthy"
