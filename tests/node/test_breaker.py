@@ -103,6 +103,15 @@ def test_what_is_no_configuration_fault_never_stops_the_fleet(
     assert not any(decision.tripped for decision in decisions)
 
 
+def test_a_bad_host_among_them_does_not_stop_it_either(store: Memory) -> None:
+    """The same checks may fail for another reason; what trips is this node's own outcome."""
+    for number in range(2):
+        fleet(store).count(f"i-{number}", CONFIG)
+    hardware = report("replace", ("driver-version", "driver"))
+    assert not fleet(store).count("i-9", hardware).tripped
+    assert fleet(store).count("i-10", CONFIG).tripped
+
+
 def test_a_healthy_node_sets_it_back(store: Memory) -> None:
     fleet(store).count("i-1", CONFIG)
     assert fleet(store).clear()
