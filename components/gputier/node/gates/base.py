@@ -61,8 +61,7 @@ class Base(Gate):
 
     def settle(self, report: Mapping[str, Any]) -> Settled:
         healthy = str(report.get("outcome")) == HEALTHY
-        lets_in = healthy or self.settings.mode != gate.ENFORCE
-        return self.admit(report) if lets_in else self.refuse(report)
+        return self.admit(report) if healthy else self.refuse(report)
 
     def admit(self, report: Mapping[str, Any]) -> Settled:
         mode = self.settings.mode
