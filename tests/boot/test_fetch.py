@@ -299,6 +299,23 @@ def test_a_fault_that_came_otherwise_does_not_count(aws: Machine, name: str) -> 
     assert aws.groups.calls("CompleteLifecycleAction")
 
 
+def test_what_proves_nothing_stops_no_fleet_whatever_came_before(aws: Machine) -> None:
+    aws.store.faults = [Fault(path=PINNED, status=503)]
+    before = [
+        {
+            "instance": f"i-{n}",
+            "outcome": "config",
+            "reason": "bundle@bundle",
+            "at": aws.store.now(),
+        }
+        for n in range(3)
+    ]
+    aws.store.objects["breaker/tuner.json"] = json.dumps({"nodes": before}).encode()
+    aws.boot()
+    assert aws.report["outcome"] == "inconclusive"
+    assert not aws.groups.suspended
+
+
 def test_the_breakers_state_is_one_that_the_bundle_reads_on(aws: Machine) -> None:
     spoil(aws)
     aws.boot()
