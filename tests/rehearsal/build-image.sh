@@ -89,7 +89,7 @@ install -m 0755 "$init" "$initrd/init"
 (cd "$initrd" && find . | cpio -o -H newc --quiet) > "$out/initrd.cpio"
 rm -rf "$initrd"
 
-mke2fs -q -t ext4 -O ^has_journal -E lazy_itable_init=1,nodiscard,root_owner=0:0 -L rootfs -m 0 \
+mke2fs -q -t ext4 -E lazy_itable_init=1,nodiscard,root_owner=0:0 -L rootfs -m 0 \
   -d "$root" "$out/root.ext4" 6000M
 # Last, for its presence says that the image is whole.
 mv "$out/versions.tmp" "$out/versions.txt"

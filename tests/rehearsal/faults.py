@@ -36,6 +36,14 @@ def mig_pending(machine: Machine) -> None:
         one.fields.update({"mig.mode.current": "Disabled", "mig.mode.pending": "Enabled"})
 
 
+def older_driver(machine: Machine) -> None:
+    """The image brings a driver of a branch that the plan did not agree on."""
+    old = "535.183.01"
+    path = "/proc/driver/nvidia/version"
+    machine.files[path] = machine.files[path].replace(machine.driver, old)
+    machine.driver = machine.module_version = machine.manager = old
+
+
 FAULTS: dict[str, Callable[[Machine], object]] = {
     "a GPU is missing": missing_gpu,
     "a GPU has half its memory": half_memory,
@@ -43,6 +51,7 @@ FAULTS: dict[str, Callable[[Machine], object]] = {
     "Xid 79 in an earlier boot's log": old_xid,
     "row remapping failed": cell(0, "remapped_rows.failure", "Yes"),
     "driver and library differ": says("nvidia-smi", 18, MISMATCH),
+    "driver of an older branch": older_driver,
     "Fabric Manager down": state(service="failed"),
     "MIG mode is pending": mig_pending,
     "uncorrectable memory errors": cell(0, "ecc.errors.uncorrected.volatile.sram", "3"),

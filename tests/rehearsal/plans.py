@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from tests.node.machines import KINDS, Kind
 from tests.rehearsal.needs import cache_folder
@@ -16,6 +17,7 @@ from tests.rehearsal.pretence import kind_of
 
 import gputier
 from gputier.boot import Bundle, Rendered, Stack, render
+from gputier.boot import settings as settings_of_a_boot
 from gputier.catalog import load
 from gputier.node import build
 from gputier.plan import plan_workload
@@ -23,6 +25,12 @@ from gputier.workload import Workload
 
 STACK = Stack("rehearsal", "prod")
 RUN = "echo the workload runs > /var/lib/workload-ran\nexec sleep infinity\n"
+#: A workload that shows on the console what earlier boots left on the scratch disks.
+COUNTING = (
+    "cat /proc/sys/kernel/random/boot_id >> /scratch/boots\n"
+    'echo "workload: scratch knows $(wc -l < /scratch/boots) boots" > /dev/console\n'
+    "exec sleep infinity\n"
+)
 #: Behind NVSwitch the bus shows so many of them (AWS p5: 4, A100 machines of Google: 6).
 SWITCHES = 4
 #: A driver of each branch that an image may have.
@@ -62,7 +70,8 @@ DECLARED = {
     }),
     "hopper": Declared({
         "clouds": ["aws"], "gpu": {"models": ["H100-80GB"], "count": 8}, "purpose": "inference",
-        "scale": {"min": 1, "max": 4}, "validation": {"depth": "quick"}, "software": {"run": RUN},
+        "scale": {"min": 1, "max": 4}, "validation": {"depth": "quick"},
+        "software": {"run": COUNTING},
     }),
 }  # fmt: skip
 
@@ -97,8 +106,16 @@ def bundle() -> tuple[Path, Bundle]:
 
 
 @cache
-def given(name: str) -> Given:
-    """Plan and render one of `DECLARED`."""
+def given(name: str, bundle_seconds: int = settings_of_a_boot.BUNDLE_SECONDS) -> Given:
+    """Plan and render one of `DECLARED`.
+
+    `bundle_seconds`: the fetcher's limit, where a rehearsal cannot wait ten minutes for it to end.
+    """
+    with mock.patch.object(settings_of_a_boot, "BUNDLE_SECONDS", bundle_seconds):
+        return _given(name)
+
+
+def _given(name: str) -> Given:
     declared, catalog = DECLARED[name], load()
     plan = plan_workload(name, Workload(**declared.fields), catalog, declared.environment)
     assert plan.chosen, f"no machine was chosen for {name}"

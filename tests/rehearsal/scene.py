@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from tests.rehearsal.cloud import Cloud, Trouble, Verdict
 from tests.rehearsal.container import Container
@@ -18,7 +18,7 @@ from tests.rehearsal.layer import Layer
 from tests.rehearsal.network import Network
 from tests.rehearsal.plans import Given, given
 from tests.rehearsal.pretence import Pretence
-from tests.rehearsal.vm import Hardware, VirtualMachine
+from tests.rehearsal.vm import Disk, Hardware, VirtualMachine
 from tests.standins.metadata import Metadata
 
 SEED = "/var/lib/cloud/seed/nocloud"
@@ -52,6 +52,7 @@ class Part:
     instance: str = "i-0000000000000001"
     host: int = 0
     late: float = 0.0
+    bundle_seconds: int = 600
     by: str = "nocloud"
 
 
@@ -98,6 +99,14 @@ class Scene(Generic[M]):
 
     def bundle_seconds(self) -> list[float]:
         return [float(text) for text in BUNDLE.findall(plain(self.machine.console()))]
+
+
+def hardware_of(told: Given, **changes: Any) -> Hardware:
+    """A virtual machine with the disks that this machine type has."""
+    kind = told.kind
+    disks = tuple(Disk(f"AWS{number:017X}", kind.disk_gib) for number in range(kind.disks))
+    usual: dict[str, Any] = {"disks": disks, "instance_type": kind.name}
+    return Hardware(**{**usual, **changes})
 
 
 def plain(text: str) -> str:
@@ -149,7 +158,7 @@ def in_vm(
 @contextmanager
 def _around(part: Part, cloud: Cloud | None) -> Generator[tuple[Cloud, Metadata, Network]]:
     """A network with the stand-ins in it."""
-    where = cloud or Cloud(given(part.plan))
+    where = cloud or Cloud(given(part.plan, part.bundle_seconds))
     network = Network()
     try:
         own = where.metadata(part.instance)

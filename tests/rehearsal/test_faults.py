@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,9 +62,16 @@ def store_comes_back(scene: Scene[Container]) -> None:
 
 def clocks_differ(cloud: Cloud, _: Metadata) -> None:
     """A container has its host's clock, so it is the cloud's that is three days ahead."""
-    cloud.store.ahead = 3 * 86400.0
-    if cloud.autoscaling:
-        cloud.autoscaling.ahead = 3 * 86400.0
+    assert cloud.autoscaling
+    cloud.store.ahead = cloud.autoscaling.ahead = 3 * 86400.0
+
+
+def clock_is_set(scene: Scene[Container]) -> None:
+    """The machine's first requests were refused for their time; then its clock is set."""
+    store = scene.cloud.store
+    assert scene.machine.wait(lambda: any(asked.status == 403 for asked in store.seen), 40)
+    assert scene.cloud.autoscaling
+    store.ahead = scene.cloud.autoscaling.ahead = 0.0
 
 
 def notice_while_it_is_judged(scene: Scene[Container]) -> None:
@@ -111,11 +119,12 @@ CASES = (
     Case("the metadata service comes up late", Part("group", late=15.0), "healthy", "CONTINUE"),
     Case("the bundle is another one than the plan pinned", Part("group", trouble=another_bundle),
          "config", "ABANDON", "SHA-256"),
-    Case("the object store is down", Part("group", trouble=store_is_down), "inconclusive",
-         "ABANDON", "503", meanwhile=store_comes_back, seconds=90.0),
+    Case("the object store is down", Part("group", trouble=store_is_down, bundle_seconds=20),
+         "inconclusive", "ABANDON", "503", meanwhile=store_comes_back, seconds=90.0),
     Case("somebody holds the package lock", Part("group", image=unattended_upgrade), "healthy",
          "CONTINUE", seconds=90.0),
-    Case("the clock is far off", Part("group", trouble=clocks_differ), "inconclusive", "ABANDON"),
+    Case("the clock is far off, and set after a while", Part("group", trouble=clocks_differ),
+         "healthy", "CONTINUE", meanwhile=clock_is_set),
     Case("a spot notice while it is judged", aws(), "inconclusive", "", "spot",
          meanwhile=notice_while_it_is_judged),
 )  # fmt: skip
@@ -132,3 +141,17 @@ def test_a_fault_ends_in_its_outcome(case: Case, image: Image, tmp_path: Path) -
         told = "; ".join(f"{c['name']}: {c['evidence']}" for c in causes)
         assert case.evidence in told, f"{case.evidence!r} is no part of what was told: {told}"
         assert boots_of(scene.machine) - 1 == case.reboots, scene.account()
+
+
+@pytest.mark.rehearsal(seconds=30)
+def test_a_clock_that_stays_far_off_is_no_verdict_on_the_machine(
+    image: Image, tmp_path: Path
+) -> None:
+    """Nothing that it signs is taken, so nobody hears of it: the hook's default result acts."""
+    part = Part("group", trouble=clocks_differ, bundle_seconds=15)
+    with in_container(image, tmp_path, part) as scene:
+        assert scene.machine.wait(lambda: scene.machine.read(REPORT) is not None, 60)
+        report = json.loads(scene.machine.read(REPORT) or "")
+        assert report["outcome"] == "inconclusive", scene.account()
+        assert "RequestTimeTooSkewed" in report["checks"][0]["evidence"]
+        assert scene.verdict() is None

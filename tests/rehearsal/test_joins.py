@@ -39,6 +39,8 @@ def test_a_machine_of_a_group_at_aws_says_continue_and_then_works(
         found = scene.ends("healthy", "CONTINUE", LIMIT)
         assert found.report["schema"] == "gputier/node/1"
         assert scene.machine.wait(lambda: scene.machine.read(RAN) is not None, 20)
+        # Its stage looks on for some seconds, to see whether the workload stays up.
+        assert scene.machine.wait(lambda: "workload" in [s.name for s in scene.stages()], 30)
         order = [stage.name for stage in scene.stages()]
         assert order.index("validate") < order.index("gate") < order.index("workload")
         assert scene.cloud.autoscaling

@@ -81,14 +81,15 @@ class VirtualMachine:
     ) -> None:
         self.place, self.network, self.hardware, self.image = place, network, hardware, image
         place.mkdir(parents=True)
+        self._past = ""
         layer.disk(place / "layer.ext4")
         self._root()
         for number, disk in enumerate(hardware.disks):
             _blank(place / f"nvme{number}.raw", disk)
         self._accelerator = accelerator(image)
         self._program = patched(Path(shutil.which(QEMU, path=PATH) or QEMU), hardware.model)
-        self.started = time.monotonic()
         self._errors = (place / "qemu.log").open("ab")
+        self.started = time.monotonic()
         self._process = network.call(self._start)
 
     # --- what a test asks -----------------------------------------------------------------------
@@ -102,6 +103,9 @@ class VirtualMachine:
         return self._process.poll() is None
 
     def console(self) -> str:
+        return self._past + self._printed()
+
+    def _printed(self) -> str:
         try:
             return (self.place / "console.log").read_text(encoding="utf-8", errors="replace")
         except FileNotFoundError:
@@ -119,6 +123,13 @@ class VirtualMachine:
                 return ask()
             time.sleep(EVERY_SECONDS)
         return False
+
+    def start_again(self) -> None:
+        """Switch it on again with the disks that it had; the console goes on behind the last."""
+        assert not self.runs, "it is still on"
+        self._past += self._printed()
+        self.started = time.monotonic()
+        self._process = self.network.call(self._start)
 
     def reset(self) -> None:
         """Pull the plug and put it in again, as a host does."""
