@@ -55,8 +55,10 @@ def run(work: Work) -> StageResult:
 
 
 def _docker(work: Work) -> bool:
-    name = "docker.io" if distro.family(work) == distro.APT else "docker"
-    changed = having.command(work, "docker", name)
+    changed = False
+    if work.host.which("docker") is None:
+        name = "docker.io" if distro.family(work) == distro.APT else "docker"
+        changed = having.command(work, "docker", name)
     changed = units.enable(work, "docker.service") or changed
     return units.start(work, "docker.service") or changed
 
