@@ -13,6 +13,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
+from gputier.plan.actions import Action
 from gputier.plan.assemble import plan_declaration, plan_workload, unplaced_problems
 from gputier.plan.boot import (
     BootPlan,
@@ -26,11 +27,18 @@ from gputier.plan.boot import (
 )
 from gputier.plan.document import money, plan_document, sizing_document
 from gputier.plan.explain import FloorCost
+from gputier.plan.fleet import FleetPlan, RefreshPlan
+from gputier.plan.identity import IdentityPlan, Statement
 from gputier.plan.market import DEPLOYABLE
+from gputier.plan.metrics import Metric
 from gputier.plan.model import AROUND, Chosen, StackPlan, WorkloadPlan
+from gputier.plan.monitoring import Alarm, MonitoringPlan, Widget
 from gputier.plan.need import Need, need_of
+from gputier.plan.network import NetworkPlan
 from gputier.plan.reasons import Reason
 from gputier.plan.rules import RULES, title
+from gputier.plan.scaling import ScalingPlan, Tracking
+from gputier.plan.storage import KeyPlan, StoragePlan, Volume
 from gputier.plan.tiers import Floor, Tier, purposes, tiers
 from gputier.plan.verdict import Verdict
 
@@ -38,22 +46,37 @@ __all__ = [
     "AROUND",
     "DEPLOYABLE",
     "RULES",
+    "Action",
+    "Alarm",
     "BootPlan",
     "Chosen",
     "ContainerPlan",
     "DriverPlan",
+    "FleetPlan",
     "Floor",
     "FloorCost",
     "FrameworkPlan",
     "GatePlan",
+    "IdentityPlan",
     "ImagePlan",
+    "KeyPlan",
+    "Metric",
     "MirrorsPlan",
+    "MonitoringPlan",
     "Need",
+    "NetworkPlan",
     "ProxyPlan",
     "Reason",
+    "RefreshPlan",
+    "ScalingPlan",
     "StackPlan",
+    "Statement",
+    "StoragePlan",
     "Tier",
+    "Tracking",
     "Verdict",
+    "Volume",
+    "Widget",
     "WorkloadPlan",
     "money",
     "need_of",

@@ -4,11 +4,10 @@ nothing, byte-identical for identical input. Money is USD rounded to six places,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import cast
+from collections.abc import Mapping, Sequence
 
+from gputier.plan import document_parts as parts
 from gputier.plan import rank, rules
-from gputier.plan.boot import BootPlan
 from gputier.plan.explain import FloorCost, Leaning, OtherWay
 from gputier.plan.model import Chosen, StackPlan, WorkloadPlan
 from gputier.plan.need import Need
@@ -191,55 +190,17 @@ def _chosen(c: Chosen) -> Json:
             }
             for x in c.commitments
         ],
-        "scaling": {
-            "min": c.scaling.min,
-            "max": c.scaling.max,
-            "metric": c.scaling.metric,
-            "target": c.scaling.target,
-            "schedule": [
-                {"start": start, "stop": stop, "timezone": zone}
-                for start, stop, zone in c.scaling.schedule
-            ],
-        },
-        "storage": {
-            "root_gib": c.storage.root_gib,
-            "data_gib": c.storage.data_gib,
-            "kind": c.storage.kind,
-            "throughput_mb_s": c.storage.throughput_mb_s,
-            "iops": c.storage.iops,
-            "scratch_gib": c.storage.scratch_gib,
-            "attached_ssds": c.storage.attached_ssds,
-            "persist": c.storage.persist,
-        },
-        "network": {
-            "placement": c.network.placement,
-            "fabric": c.network.fabric,
-            "egress": c.network.egress,
-            "adopted": c.network.adopted,
-        },
-        "monitoring": {"metrics": c.monitoring.metrics},
+        "scaling": parts.scaling_document(c.scaling),
+        "storage": parts.storage_document(c.storage),
+        "network": parts.network_document(c.network),
+        "monitoring": parts.monitoring_document(c.monitoring),
+        "fleet": parts.fleet_document(c.fleet),
+        "identity": parts.identity_document(c.identity),
         "budget": _budget(c),
-        "boot": boot_document(c.boot),
+        "boot": parts.boot_document(c.boot),
         "notes": list(c.notes),
     }
     return document
-
-
-def boot_document(boot: BootPlan) -> Json:
-    """What a machine is given at boot; None is what does not apply."""
-    return {name: _plain(value) for name, value in boot._asdict().items()}
-
-
-def _plain(value: object) -> object:
-    """A part of a plan as JSON has it: records and maps are objects, sequences lists."""
-    record: Callable[[], dict[str, object]] | None = getattr(value, "_asdict", None)
-    if record is not None:
-        return {name: _plain(inner) for name, inner in record().items()}
-    if isinstance(value, tuple):
-        return [_plain(inner) for inner in cast("tuple[object, ...]", value)]
-    if isinstance(value, Mapping):
-        return dict(cast("Mapping[str, object]", value))
-    return value
 
 
 def _budget(c: Chosen) -> Json | None:
