@@ -102,8 +102,13 @@ def test_a_hook_that_hears_nothing_for_too_long_is_refused() -> None:
 @given(st.integers(1, 3000))
 def test_the_deadline_of_a_hook_leaves_every_stage_its_time(bundle: int) -> None:
     found = of(HOOK, limits={"bundle": bundle})
-    assert found.total_seconds <= found.deadline_seconds < found.total_seconds + 900
-    assert found.deadline_seconds % 900 == 0
+    assert found.total_seconds <= found.deadline_seconds
+    assert found.deadline_seconds < max(7201, found.total_seconds + 3600)
+
+
+def test_a_limit_that_a_release_changes_a_little_changes_no_deadline() -> None:
+    one, other = (of(HOOK, limits={"bundle": 300, "packages": s}) for s in (660, 900))
+    assert one.deadline_seconds == other.deadline_seconds == 7200
 
 
 # --- an autohealer -------------------------------------------------------------------------------

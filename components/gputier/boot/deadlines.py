@@ -37,9 +37,9 @@ HEARTBEATS_MISSED = 5
 #: the health check has to find the endpoint open once.
 INITIAL_DELAY_SECONDS = 3600
 HEALTH_CHECK_SECONDS = 60
-#: Deadlines are whole quarters of an hour where the cloud leaves the choice, so that a limit that
-#: changes a little changes no user data.
-ROUND_SECONDS, HOOK_ROUND_SECONDS = 900, 300
+#: Where the cloud leaves the choice, a deadline is whole hours and at least two: the stages' own
+#: limits bound the boot, and a release that changes one of them changes no user data.
+ROUND_SECONDS, LEAST_SECONDS, HOOK_ROUND_SECONDS = 3600, 7200, 300
 
 
 class Row(NamedTuple):
@@ -82,7 +82,7 @@ def deadline(settings: node.Settings) -> Deadline:
 
     Raises `ValueError` for a time without signs of life that no hook can wait."""
     rows = tuple(_rows(settings, again=True))
-    total = _rounded(sum(row.seconds for row in rows), ROUND_SECONDS)
+    total = max(LEAST_SECONDS, _rounded(sum(row.seconds for row in rows), ROUND_SECONDS))
     kind, bundle = settings.gate_kind, settings.limits().get(BUNDLE, 0)
     if kind == node.LIFECYCLE_HOOK:
         quiet = POWER_ON_SECONDS + bundle + HEARTBEATS_MISSED * settings.heartbeat_seconds

@@ -40,7 +40,7 @@ put /etc/gputier/boot.json 0644 <<'EOF'
 "gate":{"deadline_seconds":7200,"depth":"standard","group":"gputier-prod-foundation","hook":"gputier-prod-foundation-prove","kind":"lifecycle-hook","mode":"enforce"},
 "instance_type":"p5en.48xlarge",
 "limits":{"bundle":300},
-"metrics":{"agent":"cloudwatch","config":{"agent":{"metrics_collection_interval":60},"metrics":{"aggregation_dimensions":[["AutoScalingGroupName"]],"append_dimensions":{"AutoScalingGroupName":"${aws:AutoScalingGroupName}","InstanceId":"${aws:InstanceId}"},"metrics_collected":{"disk":{"measurement":["used_percent"],"resources":["/"]},"mem":{"measurement":["used_percent"]},"nvidia_gpu":{"measurement":["utilization_gpu","temperature_gpu","memory_used"]}}}}},
+"metrics":{"agent":"cloudwatch","config":{"agent":{"metrics_collection_interval":60},"metrics":{"aggregation_dimensions":[["AutoScalingGroupName"]],"append_dimensions":{"AutoScalingGroupName":"${aws:AutoScalingGroupName}","InstanceId":"${aws:InstanceId}"},"metrics_collected":{"disk":{"measurement":["used_percent"],"resources":["/"]},"mem":{"measurement":["used_percent"]},"nvidia_gpu":{"measurement":["utilization_gpu","temperature_gpu","memory_used","power_draw"]}}}}},
 "nccl":{"FI_PROVIDER":"efa","NCCL_SOCKET_IFNAME":"^lo,docker,veth"},
 "project":"gputier",
 "reboots":0,

@@ -39,7 +39,7 @@ put /etc/gputier/boot.json 0644 <<'EOF'
 "gate":{"deadline_seconds":7200,"depth":"standard","group":"gputier-staging-tuner","hook":"gputier-staging-tuner-prove","kind":"lifecycle-hook","mode":"enforce"},
 "instance_type":"g6e.4xlarge",
 "limits":{"bundle":300},
-"metrics":{"agent":"cloudwatch","config":{"agent":{"metrics_collection_interval":60},"metrics":{"aggregation_dimensions":[["AutoScalingGroupName"]],"append_dimensions":{"AutoScalingGroupName":"${aws:AutoScalingGroupName}","InstanceId":"${aws:InstanceId}"},"metrics_collected":{"disk":{"measurement":["used_percent"],"resources":["/"]},"mem":{"measurement":["used_percent"]},"nvidia_gpu":{"measurement":["utilization_gpu","temperature_gpu","memory_used"]}}}}},
+"metrics":{"agent":"cloudwatch","config":{"agent":{"metrics_collection_interval":60},"metrics":{"aggregation_dimensions":[["AutoScalingGroupName"]],"append_dimensions":{"AutoScalingGroupName":"${aws:AutoScalingGroupName}","InstanceId":"${aws:InstanceId}"},"metrics_collected":{"disk":{"measurement":["used_percent"],"resources":["/"]},"mem":{"measurement":["used_percent"]},"nvidia_gpu":{"measurement":["utilization_gpu","temperature_gpu","memory_used","power_draw"]}}}}},
 "packages":["git","nvme-cli"],
 "project":"gputier",
 "reboots":0,
