@@ -46,6 +46,14 @@ def test_the_parts_around_a_machine_are_always_the_same_six() -> None:
         ({"data": "500GiB", "throughput": "525MB/s"}, (100 + 500) * 0.08 + 400 * 0.04),
         ({"data": "500GiB", "iops": 3000}, (100 + 500) * 0.08),
         ({"data": "500GiB", "iops": 8000}, (100 + 500) * 0.08 + 5000 * 0.005),
+        # A quarter of a MB/s per IOPS is the most: 850 MB/s need 3,400 of them.
+        (
+            {"data": "500GiB", "throughput": "850MB/s"},
+            (100 + 500) * 0.08 + 725 * 0.04 + 400 * 0.005,
+        ),
+        ({"data": "500GB"}, (100 + 466) * 0.08),  # 465.66 GiB, and volumes are whole ones
+        ({"data": "500GiB", "kms_key": "alias/gpu"}, (100 + 500) * 0.08),
+        ({"data": "500GiB", "kms_key": "create"}, (100 + 500) * 0.08 + 1.0),
         ({"iops": 8000, "throughput": "525MB/s"}, 100 * 0.08 + 400 * 0.04 + 5000 * 0.005),
         ({"scratch": "300GB"}, 100 * 0.08),
     ],
@@ -201,9 +209,10 @@ def nats(plan: StackPlan) -> list[float | None]:
         ({"a": {}, "b": {}}, [1 / 2, 1 / 2]),
         ({"a": {}, "b": {}, "c": {"regions": {"aws": ["us-west-2"]}}}, [1 / 2, 1 / 2, 1]),
         ({"a": {}, "b": {"network": {"egress": "public"}}}, [1, 0]),
+        ({"a": {}, "b": {"network": {"egress": "endpoints"}}}, [1, 0]),
         ({"a": {}, "b": {"network": {"vpc": "vpc-0abc"}}}, [1, 0]),
     ],
-    ids=["two", "another region", "one public", "one adopted"],
+    ids=["two", "another region", "one public", "one inside", "one adopted"],
 )
 def test_workloads_of_a_region_share_one_gateway_and_its_cost(
     workloads: dict[str, dict[str, Any]], shares: list[float]
@@ -226,13 +235,34 @@ def test_gcp_workloads_do_not_share_what_is_billed_by_machine() -> None:
 @pytest.mark.parametrize(
     ("name", "nodes", "gpus"), [("g6.xlarge", 1, 1), ("g6.12xlarge", 1, 4), ("g6.12xlarge", 3, 4)]
 )
-def test_metrics_are_three_a_gpu_and_two_a_machine_prorated_by_the_hour(
+def test_metrics_are_four_a_gpu_two_a_machine_and_six_of_the_group_by_the_hour(
     name: str, nodes: int, gpus: int
 ) -> None:
     found = chosen(name, nodes=nodes, hours_per_month=365)
-    assert found.monitoring.metrics == nodes * (3 * gpus + 2)
-    usd = nodes * (3 * gpus + 2) * 0.3 * 365 / 730
-    assert found.around_usd_per_month["metrics"] == pytest.approx(usd)
+    assert found.monitoring.metrics == nodes * (4 * gpus + 2) + 6
+    series = (nodes * (4 * gpus + 2) + 6) * 0.3 * 365 / 730
+    # Five alarms, one of which reads two figures and one more two; a dashboard; both all month.
+    assert found.around_usd_per_month["metrics"] == pytest.approx(series + 7 * 0.1 + 3.0)
+
+
+def test_a_lone_machine_is_watched_by_three_alarms_that_read_one_figure_each() -> None:
+    found = chosen("g6.xlarge", purpose="development")
+    assert [alarm.key for alarm in found.monitoring.alarms] == ["dead-gpu", "hot", "idle"]
+    series = (4 + 2 + 6) * 0.3
+    assert found.around_usd_per_month["metrics"] == pytest.approx(series + 3 * 0.1 + 3.0)
+
+
+def test_a_fleet_that_scales_pays_for_the_two_alarms_of_its_policy() -> None:
+    still, moving = chosen("g6.xlarge"), chosen("g6.xlarge", scale={"min": 1, "max": 4})
+    more = [c.around_usd_per_month["metrics"] or 0 for c in (moving, still)]
+    assert more[0] - more[1] == pytest.approx(0.2)
+
+
+def test_alarms_without_a_price_leave_the_cost_of_watching_unknown() -> None:
+    catalog = Doctored(items={("aws", "alarm-month"): None})
+    plan = planned({"clouds": ["aws"]}, catalog=catalog)
+    assert plan.chosen is not None
+    assert plan.chosen.around_usd_per_month["metrics"] is None
 
 
 def test_metrics_of_gcp_are_billed_by_volume_which_nobody_knows() -> None:

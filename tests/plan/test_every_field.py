@@ -186,6 +186,15 @@ CASES: dict[str, Case] = {
     "software.ssh_keys": Case(["ssh-ed25519 " + "A" * 68 + " me@desk"]),
     "validation.gate": Case("off"),
     "validation.depth": Case("burn-in"),
+    "disk.snapshot": Case("snap-0abc", {"disk": {"data": "500GB"}}),
+    "disk.kms_key": Case("alias/gpu"),
+    "network.subnets": Case(["subnet-0abc"], {"network": {"vpc": "vpc-0abc"}}),
+    "identity.role": Case("gpu-node"),
+    "identity.permissions_boundary": Case("arn:aws:iam::123456789012:policy/bound"),
+    "identity.reports": Case("remove"),
+    "rollout": Case("rolling"),
+    "tags": Case({"team": "vision"}),
+    "was": Case("former"),
 }  # fmt: skip
 
 

@@ -104,7 +104,9 @@ def test_only_a_fleet_that_can_grow_has_something_it_grows_by(
 def test_an_empty_fleet_pays_only_for_its_network_and_its_schedule_saves_nothing() -> None:
     found = g6(scale={"min": 0, "max": 4}, disk={"data": "500GiB"}, schedule=NIGHTS)
     around = found.around_usd_per_month
-    assert (found.usd_per_month, around["disk"], around["metrics"]) == (0, 0, 0)
+    assert (found.usd_per_month, around["disk"]) == (0, 0)
+    # Nobody sends anything; the alarms, the policy's two and the dashboard stay.
+    assert around["metrics"] == pytest.approx((7 + 2) * 0.1 + 3.0)
     assert around["nat"] == pytest.approx(0.045 * 730)
     assert found.scaling.saved_usd_per_month == 0
 
@@ -128,7 +130,8 @@ def test_without_a_budget_there_is_none() -> None:
 def test_a_budget_counts_the_machines_and_everything_around_them(price: float) -> None:
     found = g6(budget={"usd_per_month": 1000})
     assert found.budget is not None
-    around = 100 * 0.08 + 0.045 * 730 + 0.005 * 730 + 5 * 0.3
+    watching = (4 + 2 + 6) * 0.3 + 7 * 0.1 + 3.0
+    around = 100 * 0.08 + 0.045 * 730 + 0.005 * 730 + watching
     assert found.around_total == pytest.approx(around)
     assert found.budget.used == pytest.approx((price * 730 + around) / 1000)
 

@@ -255,10 +255,13 @@ FIELDS: dict[str, tuple[str, str]] = {
         " 500MB/s or 1GB/s, not `500Mbps`",
         "",
     ),
-    "disk: {snapshot: x}": (
-        "`disk.snapshot` of workload `chat` is not read by this release; a field that nothing reads"
-        " is refused, never ignored",
-        "remove `snapshot`",
+    "disk: {snapshot: snap-0abc}": (
+        "`disk.snapshot` of workload `chat` is for a data volume",
+        "say how large: `data: 500GB`",
+    ),
+    "network: {subnets: [subnet-0abc]}": (
+        "`network.subnets` of workload `chat` are of an existing network",
+        "name it: `vpc: vpc-0abc`",
     ),
     "network: {bandwidth: 10GB/s}": (
         "`network.bandwidth` of workload `chat`: network speed is in bits per second, such as"
@@ -415,10 +418,49 @@ FIELDS: dict[str, tuple[str, str]] = {
         "unknown field `model.method` of workload `chat`",
         "did you mean `training.method`?",
     ),
-    "rollout: rolling": (
-        "`rollout` of workload `chat` is not read by this release; a field that nothing reads is"
-        " refused, never ignored",
-        "remove `rollout`",
+    "rollout: refresh": (
+        "`rollout` of workload `chat` must be new-machines or rolling, not `refresh`",
+        "did you mean `rolling`?",
+    ),
+    "tags: team": (
+        "`tags` of workload `chat` must be a map of text, not `team`",
+        "such as {team: vision}",
+    ),
+    "tags: {aws:team: vision}": (
+        "`tags` of workload `chat` names `aws:team`; names that begin with aws: or gputier: are not"
+        " yours to set",
+        "",
+    ),
+    "tags: {team: [vision]}": (
+        "`tags` of workload `chat`: `team` must be text, not a list",
+        "",
+    ),
+    "tags: {team: 'a|b'}": (
+        "`tags` of workload `chat`: `team` is `a|b`; a tag's value is up to 256 letters, digits and"
+        " _ . : / = + - @",
+        "",
+    ),
+    "tags: {'a|b': x}": (
+        "`tags` of workload `chat` names `a|b`; a tag's name is up to 128 letters, digits and"
+        " _ . : / = + - @",
+        "",
+    ),
+    "was: Chat": (
+        "`was` of workload `chat` must be a workload's name such as chat, not `Chat`",
+        "",
+    ),
+    "identity: {role: node, permissions_boundary: 'arn:aws:iam::1:policy/b'}": (
+        "`identity.permissions_boundary` of workload `chat` bounds a role that is made, and `role`"
+        " names one that exists",
+        "keep one of the two",
+    ),
+    "identity: {permissions_boundary: bound}": (
+        "`identity.permissions_boundary` of workload `chat` must be a policy's ARN, not `bound`",
+        "",
+    ),
+    "identity: {reports: delete}": (
+        "`identity.reports` of workload `chat` must be keep or remove, not `delete`",
+        "did you mean `remove`?",
     ),
     "model: {}": (
         "`model` of workload `chat` says nothing that can be sized",

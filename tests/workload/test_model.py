@@ -36,6 +36,7 @@ def test_the_schema_has_the_models_it_should_have() -> None:
         *("Workload", "Model", "Architecture", "Training", "Image", "Gpu", "Cpu", "Disk"),
         *("Network", "CapacityChoice", "Scale", "ScheduleEntry", "Budget", "Defaults", "Discount"),
         *("Software", "ImageChoice", "Container", "Proxy", "Mirrors", "Validation"),
+        "Identity",
     }
 
 

@@ -35,7 +35,8 @@ def _tags(value: object) -> object:
         raise complaint(f" must be a map of text, not {shown(value)}", "such as {team: vision}")
     if len(tags) > MOST_TAGS:
         raise complaint(f" holds {len(tags):,} tags; a resource takes {MOST_TAGS} beside our own")
-    return {str(key): _tag(str(key), text) for key, text in tags.items() if text is not None}
+    found = {str(key): _tag(str(key), text) for key, text in tags.items() if text is not None}
+    return dict(sorted(found.items()))
 
 
 def _tag(key: str, value: object) -> str:

@@ -223,12 +223,13 @@ class Workload(Spec):
         " rolling for inference, else new-machines.",
     )
     tags: Tags | None = Field(
-        default=None, description="Tags on everything that is made: `{team: vision}`."
+        default=None,
+        description="Tags on everything that is made: `{team: vision}`. Default: none.",
     )
     was: FormerName | None = Field(
         default=None,
         description="The name under which this workload was first deployed. Its machines keep it:"
-        " a rename then changes nothing that runs.",
+        " a rename then changes nothing that runs. Default: it has always been called this.",
     )
 
     @classmethod

@@ -78,6 +78,7 @@ SECTIONS: tuple[tuple[str, str, type[Spec]], ...] = (
     ("software.proxy", "software.proxy.", software.Proxy),
     ("software.mirrors", "software.mirrors.", software.Mirrors),
     ("validation", "validation.", software.Validation),
+    ("identity", "identity.", model.Identity),
     ("defaults", "defaults.", model.Defaults),
     ("discount", "discounts[].", model.Discount),
 )
@@ -117,6 +118,8 @@ def _form(annotation: Any, metadata: Sequence[Any] = ()) -> str:
         return f"[{title}](#{title.replace('.', '')})"
     if origin is tuple:
         return f"list: {_form(parts[0])}"
+    if origin is Mapping and parts[0] is str:  # the check of the whole says what is in it
+        return _words(metadata)
     if origin is Mapping:
         return f"map from {_form(parts[0])} to {_form(parts[1])}"
     return _words(metadata)
