@@ -146,6 +146,18 @@ def test_a_node_that_is_taken_gets_no_more_work_and_stops_what_it_has(
     assert "stopped" in said[-1]
 
 
+def test_a_second_notice_is_told_and_stops_nothing_again(tmp_path: Path) -> None:
+    with world(tmp_path, "aws") as there:
+        interrupt(there)
+        host, said = Unit(tmp_path), list[str]()
+        watcher = watching(there, host, said)
+        watcher.step()
+        there.metadata.set(STATE, "Terminated")
+        assert len(watcher.step().new) == 1
+        assert len(gate.read(host).reasons) == 2, "both stand"
+        assert len(host.ran) == 1
+
+
 def test_advice_shuts_nothing(tmp_path: Path) -> None:
     with world(tmp_path, "aws") as there:
         there.gate("lifecycle-hook").settle(HEALTHY)
