@@ -10,7 +10,7 @@ PIP    := .venv/bin/python -m pip --quiet --disable-pip-version-check
 ASKED := $(if $(filter file,$(origin PYTHON)),,yes)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check lint fmt bench accuracy docs golden clean FORCE
+.PHONY: help install demo pulumi engine test check lint fmt bench accuracy docs golden clean FORCE
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -30,10 +30,16 @@ demo: .venv/.base ## plan the example stacks, check their locks, judge two recor
 	    --expect tests/golden/node/$$node/expect.json || test $$? = 20; \
 	done
 
+pulumi: .venv/.dev ## build the real Pulumi command that tests/engine needs: once, with Go, in minutes
+	@.venv/bin/python -m tests.engine.pulumi_cli
+
+engine: pulumi ## deploy to a stand-in for AWS on a real Pulumi engine (part of `test` too)
+	@.venv/bin/python -m pytest -n auto --dist loadgroup tests/engine $(ARGS)
+
 test: .venv/.dev ## run every test, in random order and without network, and show coverage
 	@.venv/bin/python -m pytest -n auto --dist loadgroup --cov --cov-report=term $(ARGS)
 
-check: demo lint test ## exactly what continuous integration runs
+check: demo lint pulumi test ## exactly what continuous integration runs
 
 lint: .venv/.dev ## formatting, lint and types, changing nothing
 	@.venv/bin/python -m ruff format --check --quiet .
