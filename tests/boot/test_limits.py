@@ -43,7 +43,7 @@ NEEDS: Mapping[str, Mapping[str, Any]] = {
 #: Families that nobody sells any more, or that are had by reservation or block alone.
 NOT_GIVEN: Mapping[str, set[str]] = {
     "aws": {"g3", "g3s", "p2", "p3", "p6e-gb200"},
-    "gcp": {"a4x"},
+    "gcp": {"a4x", "a4x-max"},
 }
 
 

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cli.schemas import Schemas
@@ -99,11 +100,37 @@ def test_a_better_machine_of_today_is_not_rendered(run: Run, locked: Path, tmp_p
     assert '"instance_type":"g6.2xlarge"' in before
 
 
+def test_a_price_that_rose_above_the_ceiling_takes_no_machine_away(
+    run: Run, project: Path, small: Catalog, tmp_path: Path
+) -> None:
+    file = project / "stacks" / "Pulumi.prod.yaml"
+    file.write_text(
+        file.read_text().replace("    chat:\n", "    chat:\n      max_usd_per_hour: 2\n")
+    )
+    assert run("lock", "prod").code == 0
+    before = run("render", "prod", "chat").out
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "prices.csv").write_text(
+        "provider,region,zone,instance_type,purchase,usd_per_hour,currency,as_of,source\n"
+        "aws,us-east-1,,g6.2xlarge,on_demand,90,USD,2026-09-01,mine\n"
+    )
+    assert before
+    assert run("render", "prod", "chat", "--catalog", str(tmp_path / "mine")).out == before
+
+
 @pytest.mark.parametrize(
-    "lost", [{"catalog_type": "g9.2xlarge"}, {"region": "us-west-9"}, {"capacity": "spot"}], ids=str
+    "lost",
+    [
+        {"catalog_type": "g9.2xlarge"},
+        {"region": "us-west-9"},
+        {"capacity": "spot"},
+        {"nodes": 3},
+        {"attached_ssds": 2},
+    ],
+    ids=str,
 )
 def test_a_machine_that_the_catalogue_lost_is_told(
-    run: Run, locked: Path, lost: Mapping[str, str]
+    run: Run, locked: Path, lost: Mapping[str, Any]
 ) -> None:
     path = locked / "stacks" / "gputier.prod.lock"
     lock = read_lock(path, "prod")

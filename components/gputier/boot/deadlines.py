@@ -18,13 +18,16 @@ from gputier.node.stages import GATE, REBOOT_SECONDS, VALIDATE, WORKLOAD, applyi
 #: Large machines take minutes until they run anything (our own allowance, unverified).
 POWER_ON_SECONDS = 300
 #: A stage that finds its work done says so: after a reboot every earlier one looks again.
-AGAIN_SECONDS = 10
-#: No limit is cut below this part: under it, what takes its usual time would be called too slow.
+AGAIN_SECONDS = 5
+#: No limit is cut below this part: under it, what takes its usual time would be called too slow. A
+#: driver's installation is near its limit when all is well; the lock of the package manager is
+#: mostly free at once, and Google's gate is a port that opens.
 LEAST_PART = 0.5
+LEAST_PARTS: Mapping[str, float] = {"packages": 0.3, "bundle": 0.4, "driver": 0.65, GATE: 0.45}
 BUNDLE = "bundle"
 #: What is as it is: nothing we set makes a machine start sooner, and cutting the checks' time would
 #: leave checks out.
-FIXED = ("power-on", "reboots", VALIDATE, "validate-again", GATE)
+FIXED = ("power-on", "reboots", VALIDATE, "validate-again")
 
 #: AWS: a hook waits its heartbeat timeout of 30 to 7,200 s after each sign of life, and 48 h or 100
 #: times that in all, whichever is less (botocore, PutLifecycleHook; AWS documentation, lifecycle
@@ -129,18 +132,22 @@ def _rows(settings: node.Settings, again: bool) -> Iterator[Row]:
 
 
 def _fitted(rows: tuple[Row, ...], room: int) -> tuple[Row, ...]:
-    """The rows as they are where they fit, else the limits cut by one part, down to the least."""
+    """The rows as they are where they fit, else each gives the same part of what it can spare."""
     total = sum(row.seconds for row in rows)
-    fixed = sum(row.seconds for row in rows if row.name in FIXED)
     if total <= room:
         return rows
-    part = max(LEAST_PART, (room - fixed) / (total - fixed))
+    spare = {row.name: row.seconds - _least(row) for row in rows}
+    part = min(1.0, (total - room) / max(1.0, sum(spare.values())))
     return tuple(
-        row
-        if row.name in FIXED
-        else row._replace(seconds=math.floor(row.seconds * part), cut_from=row.seconds)
+        row._replace(seconds=math.floor(row.seconds - part * spare[row.name]), cut_from=row.seconds)
+        if spare[row.name]
+        else row
         for row in rows
     )
+
+
+def _least(row: Row) -> float:
+    return row.seconds * (1.0 if row.name in FIXED else LEAST_PARTS.get(row.name, LEAST_PART))
 
 
 def _rounded(seconds: float, to: int) -> int:

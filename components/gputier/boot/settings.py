@@ -67,16 +67,11 @@ def settings(
             "window_seconds": int(node.BREAKER_WINDOW_SECONDS),
         },
         "metrics": metrics(chosen.verdict.type.cloud, chosen.boot.gate.kind != node.GATE_FILE),
-        "reboots": node.REBOOTS if _reboots(plan, chosen) else 0,
+        "reboots": node.REBOOTS,
         **_machine(plan, chosen),
         **_software(chosen.boot),
     }
     return found
-
-
-def _reboots(plan: WorkloadPlan, chosen: Chosen) -> bool:
-    """Whether preparing may need a reboot: a driver over another one, a change of MIG mode."""
-    return chosen.boot.driver.source == node.INSTALL or isinstance(plan.need.workload.gpu.mig, str)
 
 
 def _gate(chosen: Chosen, stack: Stack) -> dict[str, object]:

@@ -43,7 +43,7 @@ put /etc/gputier/boot.json 0644 <<'EOF'
 "metrics":{"agent":"cloudwatch","config":{"agent":{"metrics_collection_interval":60},"metrics":{"aggregation_dimensions":[["AutoScalingGroupName"]],"append_dimensions":{"AutoScalingGroupName":"${aws:AutoScalingGroupName}","InstanceId":"${aws:InstanceId}"},"metrics_collected":{"disk":{"measurement":["used_percent"],"resources":["/"]},"mem":{"measurement":["used_percent"]},"nvidia_gpu":{"measurement":["utilization_gpu","temperature_gpu","memory_used","power_draw"]}}}}},
 "nccl":{"FI_PROVIDER":"efa","NCCL_SOCKET_IFNAME":"^lo,docker,veth"},
 "project":"gputier",
-"reboots":0,
+"reboots":1,
 "run":"exec torchrun --nnodes 4 --nproc-per-node 8 /opt/foundation/train.py",
 "schema":"gputier/boot/1",
 "scratch":{"count":8,"filesystem":"xfs","mount":"/scratch"},

@@ -38,7 +38,7 @@ put /etc/gputier/boot.json 0644 <<'EOF'
 "limits":{"bundle":300},
 "metrics":{"agent":"cloudwatch","config":{"agent":{"metrics_collection_interval":60},"metrics":{"aggregation_dimensions":[["AutoScalingGroupName"]],"append_dimensions":{"AutoScalingGroupName":"${aws:AutoScalingGroupName}","InstanceId":"${aws:InstanceId}"},"metrics_collected":{"disk":{"measurement":["used_percent"],"resources":["/"]},"mem":{"measurement":["used_percent"]},"nvidia_gpu":{"measurement":["utilization_gpu","temperature_gpu","memory_used","power_draw"]}}}}},
 "project":"gputier",
-"reboots":0,
+"reboots":1,
 "schema":"gputier/boot/1",
 "scratch":{"count":1,"filesystem":"xfs","mount":"/scratch"},
 "stack":"staging",
