@@ -85,6 +85,16 @@ def test_incident_14_a_half_done_upgrade_is_rebooted_once_then_it_is_the_images(
     assert "580.82.07" in found.evidence
 
 
+def test_a_library_that_refuses_the_loaded_module_is_the_images_when_a_reboot_does_not_help() -> (
+    None
+):
+    """nvidia-smi says so itself, before the versions can be compared."""
+    box = GpuBox()
+    box.says("nvidia-smi", 18, "Failed to initialize NVML: Driver/library version mismatch\n")
+    found = prebaked(box)
+    assert (found.outcome, found.then) == (REBOOT, CONFIG)
+
+
 def test_incident_19_nouveau_that_has_the_gpu_is_our_own_fault() -> None:
     """nvidia-docker#137: Could not load UVM."""
     box = GpuBox()

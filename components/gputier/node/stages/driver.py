@@ -85,7 +85,8 @@ def _judged(finding: Finding, name: str = "pci") -> StageResult | None:
     found = StageResult(finding.outcome, finding.evidence, remedy=remedy)
     if finding.outcome == REBOOT:
         # Versions that still differ after a reboot are the image's, a GPU that hangs the host's.
-        found = found._replace(then=CONFIG if name == "match" else REPLACE, changed=True)
+        differ = name == "match" or finding.remedy == checks.HALF_DONE
+        found = found._replace(then=CONFIG if differ else REPLACE, changed=True)
     return found
 
 
