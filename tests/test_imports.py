@@ -38,7 +38,8 @@ TABLE: dict[str, Row] = {
     "api": Row(f"{FACTS} plan lock"),
     **{cloud: Row(DEPLOYED, f"pulumi pulumi_{cloud}") for cloud in CLOUDS},
     "review": Row(f"{DEPLOYED} templates", "jinja2"),
-    "cli": Row(f"gputier {DEPLOYED} review node templates", "click"),
+    # boto3 asks AWS for image ids (`lock --images`), in one function of one command.
+    "cli": Row(f"gputier {DEPLOYED} review node templates", "click boto3 botocore"),
     "gputier": Row("errors workload api plan"),
     # Not a package: stage-0's fetcher lies beside what it shares, on a machine without ours.
     "templates": Row("", "fetching"),

@@ -22,6 +22,7 @@ class LockArguments:
     watch: float | None
     as_json: bool
     catalog_directory: str | None
+    images: bool = False
 
 
 def _workloads(context: click.Context, _incomplete: str) -> list[str]:
@@ -56,6 +57,7 @@ class Percent(click.ParamType[float]):
         ("gputier lock prod", "write stacks/gputier.prod.lock"),
         ("gputier lock prod --check", "in CI: exits with 4 when the declaration changed"),
         ("gputier lock prod --upgrade chat", "choose anew for one workload"),
+        ("gputier lock prod --images", "pin image ids, which asks AWS"),
         ("gputier lock prod --watch 10", "exits with 4 when 10 % could be saved"),
     ),
 )
@@ -70,6 +72,12 @@ class Percent(click.ParamType[float]):
     help="Choose anew where the declaration did not change: the named workloads, or all.",
 )
 @click.option(
+    "--images",
+    is_flag=True,
+    help="Ask AWS for the image ids of today and pin them: of what is not pinned, and of the"
+    " workloads named.",
+)
+@click.option(
     "--watch",
     type=Percent(),
     help="Write nothing; exit with 4 when a best pick is cheaper by more than this.",
@@ -81,6 +89,7 @@ def lock(
     workloads: tuple[str, ...],
     check: bool,
     upgrade: bool,
+    images: bool,
     watch: float | None,
     as_json: bool,
     catalog_directory: str | None,
@@ -93,4 +102,7 @@ def lock(
     """
     from gputier.cli.lock_run import run
 
-    return run(LockArguments(target, workloads, check, upgrade, watch, as_json, catalog_directory))
+    typed = LockArguments(
+        target, workloads, check, upgrade, watch, as_json, catalog_directory, images
+    )
+    return run(typed)

@@ -24,15 +24,18 @@ from gputier.lock import (
     check_lock,
     compare,
     describe,
+    former_names,
     lock_command,
     lock_path,
     make_lock,
     merged,
+    pin_images,
     read_lock,
+    to_pin,
     unknown_names,
     write_lock,
 )
-from gputier.plan import money, plan_declaration
+from gputier.plan import StackPlan, money, plan_declaration
 from gputier.plan.known import KnownNames
 from gputier.workload import Declaration, resolve
 from gputier.workload.known import asking
@@ -48,35 +51,39 @@ def run(typed: LockArguments) -> int:
         raise InvalidInput(Problem("", "standard input has no lock beside it", hint))
     if typed.check and typed.watch is None:  # only digests are compared: no catalogue is needed
         (declaration,) = resolve(typed.target, Path.cwd())
-        _refuse_mixed(typed.workloads, True, typed.upgrade)
+        _refuse_mixed(typed, True)
         return _checked(declaration, None, typed.as_json)
     catalog = load_catalog(typed.catalog_directory)
     with asking(KnownNames(catalog)):
         (declaration,) = resolve(typed.target, Path.cwd())
-    _refuse_mixed(typed.workloads, typed.watch is not None, typed.upgrade)
+    _refuse_mixed(typed, typed.watch is not None)
     if typed.watch is not None:
         return _checked(declaration, (typed.watch, catalog), typed.as_json)
     unknown = unknown_names(typed.workloads, declaration)
     if unknown:
         raise InvalidInput(unknown)
-    chosen_anew = (typed.workloads or tuple(declaration.workloads)) if typed.upgrade else ()
-    return _written(declaration, catalog, chosen_anew, typed.as_json)
+    return _written(declaration, catalog, typed)
 
 
-def _refuse_mixed(workloads: Sequence[str], reads: bool, upgrade: bool) -> None:
-    if workloads and not upgrade:
-        hint = f"to choose anew for it: --upgrade {' '.join(workloads)}"
-        raise InvalidInput(Problem("", f"`{workloads[0]}` is not needed here", hint))
-    if reads and upgrade:
-        message = "--upgrade writes, and --check and --watch only look"
-        raise InvalidInput(Problem("--upgrade", message, "use them one after the other"))
+def _refuse_mixed(typed: LockArguments, reads: bool) -> None:
+    writes = "--upgrade" if typed.upgrade else "--images" if typed.images else ""
+    if typed.workloads and not writes:
+        names = " ".join(typed.workloads)
+        hint = f"to choose anew for it: --upgrade {names}; for a newer image: --images {names}"
+        raise InvalidInput(Problem("", f"`{typed.workloads[0]}` is not needed here", hint))
+    if reads and writes:
+        message = f"{writes} writes, and --check and --watch only look"
+        raise InvalidInput(Problem(writes, message, "use them one after the other"))
 
 
-def _written(declaration: Declaration, catalog: Catalog, anew: Sequence[str], as_json: bool) -> int:
-    path = lock_path(declaration)
+def _written(declaration: Declaration, catalog: Catalog, typed: LockArguments) -> int:
+    path, as_json = lock_path(declaration), typed.as_json
+    anew = (typed.workloads or tuple(declaration.workloads)) if typed.upgrade else ()
     before = read_lock(path, declaration.name)
     plan = plan_declaration(declaration, catalog)
-    after = merged(before, make_lock(plan, declaration), anew)
+    after = merged(before, make_lock(plan, declaration), anew, former_names(declaration))
+    if typed.images:
+        after = _with_images(after, plan, typed.workloads)
     changes = compare(before, after)
     if changes or before is None:
         write_lock(path, after)
@@ -87,6 +94,17 @@ def _written(declaration: Declaration, catalog: Catalog, anew: Sequence[str], as
     else:
         console.out("\n".join(_written_lines(path, after, changes)))
     return ExitCode.OK
+
+
+def _with_images(lock: Lock, plan: StackPlan, named: Sequence[str]) -> Lock:
+    """Image ids of today, asked of AWS; what is not AWS's is left as it is, and said."""
+    from gputier.cli.lock_images import look
+
+    families = to_pin(lock, plan, named)
+    for name in named:
+        if name not in families:
+            console.note(f"{name}: its image is not one of AWS's families, and stays as it is")
+    return pin_images(lock, plan, families, look)
 
 
 def _written_lines(path: Path, after: Lock, changes: Sequence[Change]) -> list[str]:

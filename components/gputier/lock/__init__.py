@@ -18,12 +18,14 @@ from gputier.lock.entries import (
     compare,
     describe,
     digest_of,
+    former_names,
     lock_command,
     lock_path,
     make_lock,
     merged,
     unknown_names,
 )
+from gputier.lock.images import Found, held_image, pin_images, to_pin
 from gputier.lock.text import VERSION, read_lock, render_lock, write_lock
 
 __all__ = [
@@ -32,6 +34,7 @@ __all__ = [
     "Change",
     "Cheaper",
     "Entry",
+    "Found",
     "Lock",
     "cheaper_than",
     "check_lock",
@@ -39,12 +42,16 @@ __all__ = [
     "current_bundle",
     "describe",
     "digest_of",
+    "former_names",
+    "held_image",
     "lock_command",
     "lock_path",
     "make_lock",
     "merged",
+    "pin_images",
     "read_lock",
     "render_lock",
+    "to_pin",
     "unknown_names",
     "write_lock",
 ]

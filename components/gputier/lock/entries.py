@@ -171,12 +171,26 @@ def _entry(w: WorkloadPlan, plan: StackPlan, declaration: Declaration) -> Entry:
     )
 
 
-def merged(old: Lock | None, new: Lock, upgrade: Iterable[str] = ()) -> Lock:
+def former_names(declaration: Declaration) -> dict[str, str]:
+    """Renamed workloads: name → the name it had."""
+    return {name: w.was for name, w in declaration.workloads.items() if w.was}
+
+
+def merged(
+    old: Lock | None,
+    new: Lock,
+    upgrade: Iterable[str] = (),
+    former: Mapping[str, str] | None = None,
+) -> Lock:
     """What to write: an entry whose declaration did not change keeps its machine, bundle and image,
-    unless it is named in `upgrade`: a new release alone changes no machine's user data."""
+    unless it is named in `upgrade`: a new release alone changes no machine's user data. `former`
+    are the names that renamed workloads had: a rename keeps the machine too."""
     kept = dict(new.entries)
     wanted = set(upgrade)
-    standing: Mapping[str, Entry] = old.entries if old else {}
+    standing = dict(old.entries) if old else {}
+    for name, was in (former or {}).items():
+        if was in standing and name not in standing:
+            standing[name] = standing[was]
     for name, entry in standing.items():
         fresh = kept.get(name)
         if fresh is not None and name not in wanted and fresh.digest == entry.digest:

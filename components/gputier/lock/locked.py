@@ -7,6 +7,7 @@ from typing import NamedTuple
 from gputier.catalog import Catalog
 from gputier.errors import InvalidInput, Problem, StaleLock
 from gputier.lock.entries import Entry, Lock, check_lock, lock_command
+from gputier.lock.images import held_image
 from gputier.plan import WorkloadPlan, plan_workload
 from gputier.workload import CapacityChoice, Declaration, Workload
 
@@ -32,9 +33,12 @@ def locked_plan(lock: Lock, declaration: Declaration, name: str, catalog: Catalo
     entry, workload = lock.entries[name], declaration.workloads[name]
     choice = next((c for c in workload.capacity if c.use == entry.capacity), None)
     found = None if choice is None else _planned(declaration, name, catalog, (entry, choice))
-    if choice is None or found is None or _held(found) != _of(entry):
+    gone = choice is None or found is None or _held(found) != _of(entry)
+    if gone or found is None or found.chosen is None:
         raise StaleLock(_gone(declaration, name, entry))
-    return found._replace(choice=choice)
+    image = held_image(entry, found.chosen.boot.image)
+    boot = found.chosen.boot._replace(image=image)
+    return found._replace(choice=choice, chosen=found.chosen._replace(boot=boot))
 
 
 def _planned(

@@ -14,6 +14,7 @@ from gputier.plan.combinations import Decision, Situation
 from gputier.plan.need import Need, scales
 from gputier.plan.select import Ask
 from gputier.plan.verdict import Verdict
+from gputier.workload import Workload
 
 #: The one interface of a machine that takes part in no fabric.
 PLAIN = Interface(0, 0, "interface")
@@ -187,3 +188,27 @@ def fleet_problems(chosen: Verdict, settled: Decision, most: int) -> Iterator[Pr
             f" zone: {room} in {zones}",
             "`placement: none`, or fewer machines",
         )
+
+
+def former_problems(workloads: Mapping[str, Workload]) -> Iterator[Problem]:
+    """Former names that are somebody else's: two workloads cannot own the same machines."""
+    owners: dict[str, str] = {}
+    for name, workload in workloads.items():
+        was = workload.was
+        if was is None:
+            continue
+        at = f"workloads.{name}.was"
+        if was in workloads:
+            own = "its own name" if was == name else "a workload that is declared"
+            yield Problem(at, f"`{was}` is {own}", "remove `was`, or name what it was called")
+        elif was in owners:
+            message = f"`{was}` is also what `{owners[was]}` was called"
+            yield Problem(at, message, "one workload has its machines; remove `was` of the other")
+        owners.setdefault(was, name)
+
+
+def deploy_problems(fleet: FleetPlan, path: str) -> Iterator[Problem]:
+    """What can be planned for and not deployed: a block is launched into by its id."""
+    if fleet.market == "capacity_block" and fleet.reservation_id is None:
+        message = "a capacity block is launched into by its id, and none is named"
+        yield Problem(f"{path}.capacity.id", message, "`id: cr-…`, as the purchase says")
