@@ -1,19 +1,52 @@
-"""The Pulumi program of every stack: it refuses to run until there is something to deploy with.
+"""The Pulumi program of every stack: the machines that its lock holds, and how to reach them."""
 
-Without this file `pulumi up` would fail on a missing module and say nothing of use; a program
-that did nothing would report success, and would empty a stack that already holds resources.
-"""
+from dataclasses import replace
+from pathlib import Path
 
-import importlib
-import importlib.util
+import pulumi
+from pulumi.runtime import config
 
-MESSAGE = """\
-this release of gputier plans and prices a stack, and does not deploy it yet
-hint: `gputier plan STACK` prints the machines and their price, and `gputier lock STACK` records \
-them; deploying arrives with a later release (CHANGELOG.md)"""
+from gputier.aws import Deployment, deploy
+from gputier.catalog import load
+from gputier.errors import GputierError, Problem, StaleLock
+from gputier.lock import Bundle, lock_command, lock_path, read_lock
+from gputier.lock.locked import locked_plan
+from gputier.plan.known import KnownNames
+from gputier.workload.engine import read_engine
+from gputier.workload.known import asking
 
-# The engine prints the message of a RunError, and a traceback for anything else. The SDK is there
-# when the engine runs this, and is no dependency of planning.
-if importlib.util.find_spec("pulumi"):
-    raise importlib.import_module("pulumi").RunError(MESSAGE)
-raise SystemExit(f"error: {MESSAGE}")
+
+def main() -> None:
+    """Read config, check, read the lock, deploy, export."""
+    catalog, stack, values = load(), pulumi.get_stack(), config.CONFIG.get()
+    secrets = {key for key in values if config.is_config_secret(key)}
+    with asking(KnownNames(catalog)):
+        declared = read_engine(values, secrets, stack, Path.cwd())
+    for warning in declared.warnings:
+        pulumi.log.warn(warning)
+    lock = read_lock(lock_path(declared), stack)
+    if lock is None:
+        message = f"{lock_path(declared)}: there is no lock yet"
+        raise StaleLock(Problem("", message, f"run `{lock_command(declared)}`"))
+    found: list[Deployment] = []
+    for name in declared.workloads:
+        plan = locked_plan(lock, declared, name, catalog)
+        entry = lock.entries[name]
+        found.append(Deployment(plan, Bundle(entry.bundle, entry.bundle_version)))
+    try:
+        deployed = deploy(found, catalog)
+    except GputierError as error:
+        # A plan knows no file: its problems get the lines of the declaration.
+        at = declared.positions.at
+        placed = [replace(p, position=p.position or at(p.path)) for p in error.problems]
+        raise type(error)(placed) from None
+    for name, fleet in deployed.fleets.items():
+        pulumi.export(name, fleet.outputs())
+    pulumi.export("kept", deployed.kept)
+
+
+try:
+    main()
+except GputierError as mistake:
+    # The engine prints the message of a RunError, and a traceback for anything else.
+    raise pulumi.RunError(str(mistake)) from None

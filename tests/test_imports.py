@@ -36,7 +36,8 @@ TABLE: dict[str, Row] = {
     "lock": Row(f"{FACTS} plan node"),
     "boot": Row(f"{FACTS} plan node templates", "jinja2"),
     "api": Row(f"{FACTS} plan lock"),
-    **{cloud: Row(DEPLOYED, f"pulumi pulumi_{cloud}") for cloud in CLOUDS},
+    # A cloud uploads the node's bundle.
+    **{cloud: Row(f"{DEPLOYED} node", f"pulumi pulumi_{cloud}") for cloud in CLOUDS},
     "review": Row(f"{DEPLOYED} templates", "jinja2"),
     # boto3 asks AWS for image ids (`lock --images`), in one function of one command.
     "cli": Row(f"gputier {DEPLOYED} review node templates", "click boto3 botocore"),

@@ -1,0 +1,36 @@
+"""The machine image: the pinned one, or what a parameter names when a fleet is first made."""
+
+from __future__ import annotations
+
+import pulumi
+import pulumi_aws as aws
+
+from gputier.plan import ImagePlan
+
+
+def image_id(image: ImagePlan, region: str, parent: pulumi.Resource) -> pulumi.Input[str]:
+    """The image's id. Raises `ValueError` where the plan knows none."""
+    if image.id is not None:
+        return image.id
+    if image.family is None:
+        raise ValueError("no image is known for this machine")
+    # `value` is marked secret whatever it is, and a secret in a template hides its diff.
+    return aws.ssm.get_parameter_output(
+        name=image.family, region=region, opts=pulumi.InvokeOptions(parent=parent)
+    ).insecure_value
+
+
+def kept(image: ImagePlan, field: str) -> list[str]:
+    """What a later deployment leaves as it is: an image that moves would replace machines on the
+    day of its release (github.com/pulumi/pulumi-eks/issues/88)."""
+    return [] if image.pinned else [field]
+
+
+def warn(name: str, image: ImagePlan, resource: pulumi.Resource) -> None:
+    """Say that the image is not pinned, where it is not."""
+    if not image.pinned:
+        pulumi.log.warn(
+            f"{name}: the image is not pinned. The newest of {image.family} is taken when the fleet"
+            " is first made, and kept; `gputier lock STACK --images` pins one",
+            resource,
+        )

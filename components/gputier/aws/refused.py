@@ -1,0 +1,70 @@
+"""What AWS cannot be given, said before anything is made: every reason of every fleet at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from gputier.errors import InvalidInput, Problem
+from gputier.lock import Bundle, current_bundle
+from gputier.plan import WorkloadPlan
+from gputier.plan.fleet import deploy_problems
+from gputier.workload.declare import PRODUCTION
+
+#: AWS Budgets takes so many notifications, and one of ours is the forecast (budgets API 2016-10-20,
+#: NotificationWithSubscribersList: 10).
+MOST_ALERTS = 9
+
+
+def refuse(plans: Iterable[tuple[WorkloadPlan, Bundle]]) -> None:
+    """Raises `InvalidInput` for what cannot be deployed."""
+    problems = [problem for plan, bundle in plans for problem in problems_of(plan, bundle)]
+    if problems:
+        raise InvalidInput(problems)
+
+
+def problems_of(plan: WorkloadPlan, bundle: Bundle) -> Iterator[Problem]:
+    """Why this plan and the bundle that its lock pins cannot be deployed to AWS by this release."""
+    at = f"workloads.{plan.name}"
+    chosen = plan.chosen
+    if chosen is None or chosen.verdict.type.cloud != "aws":
+        cloud = "no cloud" if chosen is None else chosen.verdict.type.cloud
+        yield Problem(at, f"`{plan.name}` is planned on {cloud}, not on aws", "`clouds: [aws]`")
+        return
+    yield from deploy_problems(chosen.fleet, at)
+    image, budget = chosen.boot.image, chosen.budget
+    if image.id is None and image.family is None:
+        message = f"no image is known for {chosen.verdict.machine.instance_type}"
+        yield Problem(f"{at}.software.image", message, "name one: `software.image: ami-…`")
+    elif not image.pinned and plan.need.environment in PRODUCTION:
+        yield Problem(
+            f"{at}.software.image",
+            f"{image.family} names another image with each release, and this is"
+            f" {plan.need.environment}",
+            "`gputier lock STACK --images` pins today's, or name one: `software.image: ami-…`",
+        )
+    if budget is not None and budget.action != "none":
+        message = "a budget of AWS tells, and cannot empty an Auto Scaling group"
+        yield Problem(f"{at}.budget.action", message, "`action: none`; `scale.max` bounds the cost")
+    if budget is not None and len(budget.alerts_usd) > MOST_ALERTS:
+        message = (
+            f"AWS takes {MOST_ALERTS} alerts beside the forecast, not {len(budget.alerts_usd)}"
+        )
+        yield Problem(f"{at}.budget.alerts", message, "fewer percentages")
+    yield from bundle_problems(plan.name, bundle)
+
+
+def bundle_problems(name: str, bundle: Bundle) -> Iterator[Problem]:
+    """A bundle that this release cannot build cannot be uploaded by it either."""
+    if bundle.sha256 == current_bundle().sha256:
+        return
+    ours = current_bundle().version
+    message = (
+        f"the lock pins node bundle {bundle.sha256[:12]} of gputier {bundle.version}, and this is"
+        f" another gputier ({ours}), which builds another one"
+        if bundle.sha256
+        else "the lock is of a release that pinned no node bundle"
+    )
+    hint = f"`gputier lock STACK --upgrade {name}` takes this release's"
+    if bundle.sha256:
+        hint += f"; or deploy with the gputier {bundle.version} that built it"
+    yield Problem(f"workloads.{name}", message, hint)
