@@ -56,8 +56,7 @@ def aligned(old: Any, now: Any, *, free: bool = False) -> Any:
         return aligned(cast(Props, old), now[0])
     if isinstance(old, list) and isinstance(now, list):
         return _aligned_lists(cast(list[Any], old), cast(list[Any], now))
-    chosen: Any = old if _same(old, now) else _like(old, now)
-    return chosen
+    return _scalar(old, now)
 
 
 def _part(key: str, old: Any, news: Props) -> Any:
@@ -105,7 +104,9 @@ def _document(value: Any) -> Any:
     return cast(Any, value) if isinstance(value, dict) else None
 
 
-def _like(old: Any, now: Any) -> Any:
+def _scalar(old: Any, now: Any) -> Any:
+    if _same(old, now):
+        return old
     if not isinstance(old, str) or isinstance(now, str):
         return now
     return json.dumps(now) if isinstance(now, dict | list) else str(now)

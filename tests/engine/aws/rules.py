@@ -123,6 +123,7 @@ class SecurityGroupRule(Ec2):
     """The older form: one resource that may hold several permissions."""
 
     token = "aws:ec2/securityGroupRule:SecurityGroupRule"
+    in_place = {}
 
     def check(self, aws: Session, inputs: Props) -> Any:
         if inputs["type"] not in WAYS:

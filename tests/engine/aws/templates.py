@@ -68,6 +68,10 @@ class LaunchTemplate(Ec2):
             # moto puts the template's own tags among those of what it starts.
             ours = [s for s in specified if s["resourceType"] != self.kind]
             data["tagSpecifications"] = ours
+        # moto shows a template's tags as they were at first, and those of today as any thing's.
+        about = [{"Name": "resource-id", "Values": [id_]}]
+        tags = aws.client("ec2").describe_tags(Filters=about)["Tags"]
+        live = {**live, "Tags": [{"Key": tag["Key"], "Value": tag["Value"]} for tag in tags]}
         found = {**data, **super().describe(aws, id_, live, inputs)}
         return {
             **found,

@@ -50,6 +50,7 @@ class Volume(Ec2):
 class VolumeAttachment(Ec2):
     token = "aws:ec2/volumeAttachment:VolumeAttachment"
     creates = "AttachVolume"
+    in_place = {}
     renames = {"deviceName": "Device"}
     apart = frozenset({"forceDetach", "skipDestroy", "stopInstanceBeforeDetaching"})
 
