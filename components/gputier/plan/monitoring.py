@@ -181,18 +181,21 @@ def _alarms(watched: Watched) -> Iterator[Alarm]:
 
 
 def _dead(watched: Watched) -> Alarm:
-    """Each GPU sends one sample a minute. Half a GPU of room: samples come early or late."""
+    """GPUs that should send and do not, over the whole group: a share would hide one of many.
+    Each sends a sample a minute. Half a GPU of room, for 15 minutes: samples come early or late."""
     gpus, grouped = watched.chosen.machine.gpus, watched.grouped
     samples = of_gpus("utilization_gpu", grouped, "SampleCount")._replace(key="samples")
     return Alarm(
         key="dead-gpu",
         title="A GPU sends nothing",
         metrics=(samples, _in_service()) if grouped else (samples,),
-        expression=f"samples / {SAMPLES}" + (" / machines" if grouped else ""),
-        comparison=BELOW,
-        threshold=gpus - 0.5,
+        expression=f"{gpus}{' * machines' if grouped else ''} - samples / {SAMPLES}",
+        comparison=ABOVE,
+        threshold=0.5,
         periods=3,
-        why=f"fewer than {gpus} GPUs a machine answer: one fell off its bus, or its driver hangs",
+        why=f"not all {gpus} GPUs of each machine answer: one fell off its bus, or its driver hangs"
+        if gpus > 1
+        else "a GPU does not answer: it fell off its bus, or its driver hangs",
     )
 
 
