@@ -55,6 +55,9 @@ class Aws(fetching.Cloud):
         """Signature Version 4 (docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv.html)."""
         roles = "meta-data/iam/security-credentials/"
         keys = json.loads(self.get(roles + self.get(roles).split()[0]))
+        if keys["Code"] != "Success":
+            # A trust that was made a moment ago, too, is seen everywhere only after a while.
+            raise OSError("the role: {}".format(keys.get("Message") or keys["Code"]))
         at, stamp = urllib.parse.urlsplit(url), time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
         scope = "/".join((stamp[:8], self.me["region"], service, "aws4_request"))
         payload = hashlib.sha256(body or b"").hexdigest()
@@ -99,10 +102,10 @@ class Aws(fetching.Cloud):
     def stop_fleet(self) -> None:
         self.group("SuspendProcesses", {"ScalingProcesses.member.1": "Launch"})
 
-    def give_up(self) -> None:
-        hook, me = self.settings["gate"]["hook"], self.me["instance_id"]
-        what = {"LifecycleHookName": hook, "InstanceId": me, "LifecycleActionResult": "ABANDON"}
-        self.group("CompleteLifecycleAction", what)
+    def finish(self, bad: bool) -> None:
+        what = {"LifecycleHookName": self.settings["gate"].get("hook")}
+        what["LifecycleActionResult"] = "ABANDON" if bad else "CONTINUE"
+        self.group("CompleteLifecycleAction", dict(what, InstanceId=self.me["instance_id"]))
 
 
 if __name__ == "__main__":

@@ -94,8 +94,8 @@ class Gcp(fetching.Cloud):
         self.stopped = True
         self.compute("POST", group + "/deleteInstances", self.ourselves())
 
-    def give_up(self) -> None:
-        group = self.group()
+    def finish(self, bad: bool) -> None:
+        group = self.group() if bad else ""
         if group and not self.stopped:
             self.compute("POST", group + "/recreateInstances", self.ourselves())
 

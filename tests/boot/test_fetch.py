@@ -16,8 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.boot.machine import BUNDLE, INSTANCE, KEY, PINNED, Machine, running
 from tests.cli.schemas import Schemas
+from tests.standins.metadata import ROLE
 from tests.standins.object_store import S3
-from tests.standins.server import Fault, Reply
+from tests.standins.server import Asked, Fault, Reply
 from tests.standins.signature import Credentials
 
 from gputier.boot import bucket_name
@@ -119,6 +120,34 @@ def test_services_that_come_late_are_waited_for(make: Make, cloud: str) -> None:
 def test_a_role_that_was_made_a_moment_ago_is_waited_for(aws: Machine) -> None:
     aws.store.faults = [Fault(status=403, text="AccessDenied", times=4)]
     assert aws.boot() == 0
+
+
+def test_a_role_that_nobody_may_take_yet_is_waited_for(aws: Machine) -> None:
+    """IMDS answers 200 and says so inside, for some seconds behind a role that was just made."""
+    right, left = aws.metadata.reply, [4]
+    words = {"Code": "AssumeRoleUnauthorizedAccess", "Message": "EC2 cannot assume the role"}
+
+    def late(asked: Asked) -> Reply:
+        if not asked.path.endswith(f"security-credentials/{ROLE}") or not left[0]:
+            return right(asked)
+        left[0] -= 1
+        return Reply.json(words)
+
+    aws.metadata.reply = late  # type: ignore[method-assign]
+    assert aws.boot() == 0
+    assert aws.clock.passed < 60
+
+
+def test_a_role_that_nobody_may_ever_take_is_named(aws: Machine) -> None:
+    right = aws.metadata.reply
+    words = {"Code": "AssumeRoleUnauthorizedAccess", "Message": "EC2 cannot assume the role"}
+
+    def never(asked: Asked) -> Reply:
+        return Reply.json(words) if asked.path.endswith(f"/{ROLE}") else right(asked)
+
+    aws.metadata.reply = never  # type: ignore[method-assign]
+    assert aws.boot() == 1
+    assert "EC2 cannot assume the role" in aws.report["checks"][0]["evidence"]
 
 
 def test_every_request_says_whose_bucket_it_has_to_be(aws: Machine) -> None:
@@ -371,18 +400,44 @@ def test_only_an_enforced_gate_gives_a_machine_up(make: Make, cloud: str, mode: 
     assert machine.boot() == 1
     assert machine.store.keys("reports/")
     assert not machine.store.keys("breaker/")
-    assert not machine.groups.seen
     assert not machine.compute.seen
+    # A hook that hears nothing refuses, and the next machine comes to the same end.
+    ended = [call["LifecycleActionResult"] for call in machine.groups.calls()]
+    assert ended == (["CONTINUE"] if cloud == "aws" else [])
 
 
-def test_a_machine_that_was_in_service_is_not_given_up(aws: Machine) -> None:
-    aws.boot()
-    (aws.disk / "var/lib/gputier/joined.json").write_text("{}", encoding="utf-8")
-    aws.bundle.unlink()
+@pytest.mark.parametrize("mode", ["enforce", "report"])
+def test_a_machine_that_was_in_service_is_not_given_up(aws: Machine, mode: str) -> None:
+    joined_as(aws, INSTANCE)
+    gate(aws, mode)
     spoil(aws)
     assert aws.boot() == 1
     assert aws.store.keys("reports/")
     assert not aws.groups.seen
+
+
+@pytest.mark.parametrize("who", ["i-0aaaaaaaaaaaaaaaa", "", None])
+def test_a_machine_of_an_image_of_one_that_was_in_service_is_a_new_one(
+    aws: Machine, who: str | None
+) -> None:
+    joined_as(aws, who)
+    spoil(aws)
+    assert aws.boot() == 1
+    assert told(aws) == ["report", "breaker", "CompleteLifecycleAction"]
+
+
+def joined_as(machine: Machine, who: str | None) -> None:
+    path = machine.disk / "var/lib/gputier/joined.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("{}" if who is None else json.dumps({"instance": who}), encoding="utf-8")
+
+
+def test_a_group_that_throttles_hears_it_all_the_same(aws: Machine) -> None:
+    spoil(aws)
+    text = "<ErrorResponse><Error><Code>Throttling</Code></Error></ErrorResponse>"
+    aws.groups.faults = [Fault(status=400, text=text, times=3)]
+    aws.boot()
+    assert aws.groups.nodes[INSTANCE].results == ("ABANDON",)
 
 
 def test_a_lone_machine_tells_no_group(aws: Machine) -> None:

@@ -88,7 +88,7 @@ def test_the_script_leaves_exactly_the_files_that_were_rendered(name: str, tmp_p
     assert calls == [
         "daemon-reload",
         "enable --quiet gputier-boot.service",
-        "start --no-block gputier-boot.service",
+        "restart --no-block gputier-boot.service",
     ]
     assert not list(root.rglob("*.new"))
 
@@ -96,8 +96,21 @@ def test_the_script_leaves_exactly_the_files_that_were_rendered(name: str, tmp_p
 def test_the_script_may_run_at_every_boot(tmp_path: Path) -> None:
     found = of("gcp-n1")
     root = run(found.text, tmp_path / "disk")
+    assert again(found.text, root) == "start --no-block gputier-boot.service"
+    assert (root / "etc/gputier/boot.json").read_text() == found.settings
+
+
+def test_a_boot_that_began_with_an_images_old_settings_is_begun_anew(tmp_path: Path) -> None:
+    """The unit of a used machine starts by itself in what is made of its image, before us."""
+    root = run(of("gcp-one").text, tmp_path / "disk")
+    assert again(of("gcp-n1").text, root) == "restart --no-block gputier-boot.service"
+
+
+def again(script: str, root: Path) -> str:
+    """Run it once more on the same disk; what it does with the unit."""
     shutil.rmtree(root / "tools")
-    assert (run(found.text, root) / "etc/gputier/boot.json").read_text() == found.settings
+    run(script, root)
+    return (root / "systemctl").read_text().splitlines()[-1]
 
 
 def test_what_a_person_wrote_reaches_the_machine_as_it_is(tmp_path: Path) -> None:

@@ -44,6 +44,14 @@ STANDS: Mapping[str, Mapping[str, Any]] = {
     "the way out": {"network": {"egress": "public"}},
     "spot": {"capacity": {"use": "spot", "instance_type": "g6.2xlarge"}},
     "a speed of the volume": {"disk": {"throughput": "200MB/s"}},
+    "tags": {"tags": {"team": "vision"}},
+    "how a change is rolled out": {"rollout": "new-machines"},
+    "a role of one's own": {"identity": {"role": "gpu-node"}},
+    "a bound of its rights": {"identity": {"permissions_boundary": "arn:aws:iam::1:policy/b"}},
+    "the fate of reports": {"identity": {"reports": "remove"}},
+    "a key": {"disk": {"kms_key": "create"}},
+    "a network of one's own": {"network": {"vpc": "vpc-0abc", "subnets": ["subnet-0abc"]}},
+    "its present name said as a former one": {"was": "job"},
     "floors that the machine meets": {"memory": "16GiB", "cpu": {"count": 4}},
 }  # fmt: skip
 
@@ -82,6 +90,16 @@ def test_machines_that_work_together_are_told_of_their_fabric() -> None:
     )
     assert '"FI_PROVIDER":"efa"' not in alone
     assert '"FI_PROVIDER":"efa"' in four
+
+
+def test_a_renamed_workload_keeps_its_user_data() -> None:
+    renamed = Example(planned(name="new", was="job", **BASE), STACK)
+    assert rendered(renamed).text == text()
+
+
+def test_a_snapshot_of_a_data_volume_is_its_contents_and_not_the_machines() -> None:
+    blank = text(disk={"data": "100GB"})
+    assert text(disk={"data": "100GB", "snapshot": "snap-0abc"}) == blank
 
 
 def test_a_price_that_changes_replaces_no_machine(tmp_path: Path) -> None:

@@ -5,9 +5,11 @@ umask 022
 export LC_ALL=C
 trap 'echo "gputier: stage 0 failed in line $LINENO" | tee /dev/console >&2 || true' ERR
 
+verb=start
 put() { # put PATH MODE [FILTER]: stdin becomes that file, whole or not at all
   mkdir -p "${1%/*}"
   "${3:-cat}" > "$1.new"
+  cmp -s "$1.new" "$1" || verb=restart # an image of a used machine began with that one's files
   chmod "$2" "$1.new"
   mv -f "$1.new" "$1"
 }
@@ -144,13 +146,16 @@ class Cloud:
         """
         began, pause = time.monotonic(), 1.0
         while True:
-            method, url, headers, data = make()
+            url = "the metadata service"
             try:
+                # In here too: making a signature asks for the role, which may be late.
+                method, url, headers, data = make()
                 asked = urllib.request.Request(url, data, headers, method=method)
                 got = self.once(asked, path, local)
                 why = str(got)
                 lasting = time.monotonic() - began > LATE and not any(one in why for one in AGED)
-                if got.status < 300 or got.status in final:
+                # The query APIs throttle with status 400.
+                if got.status < 300 or (got.status in final and "Throttling" not in why):
                     return got
                 if got.status not in BUSY and lasting:
                     return got
@@ -177,8 +182,8 @@ class Cloud:
         """No new machine of this group until somebody has looked."""
         raise NotImplementedError
 
-    def give_up(self) -> None:
-        """Hand this machine back."""
+    def finish(self, bad: bool) -> None:
+        """Hand this machine back when it is `bad`, else let it come in."""
         raise NotImplementedError
 
 
@@ -275,18 +280,28 @@ def tell(cloud: Cloud, error: Failed, seconds: float, root: str) -> None:
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     key = f"reports/{workload}/{instance}/{stamp}-{error.outcome}.json"
     # A machine that has been in service is no new one, and nobody waits for its word.
-    joined = os.path.exists(root + "var/lib/gputier/joined.json")
-    enforced = cloud.settings["gate"]["mode"] == "enforce" and not joined
+    new = joined(root) != instance
+    enforced = cloud.settings["gate"]["mode"] == "enforce" and new
     for step in (
         lambda: cloud.store("PUT", key, text.encode()),
         lambda: enforced and tripped(cloud, error) and cloud.stop_fleet(),
-        lambda: enforced and cloud.give_up(),
+        # Nobody is kept out by a gate that does not enforce, and silence would be a refusal.
+        lambda: new and cloud.finish(enforced),
     ):
         cloud.end = time.monotonic() + LAST_WORDS
         try:
             step()
         except (Failed, ValueError, KeyError, TypeError) as more:
             say(str(more))
+
+
+def joined(root: str) -> Any:
+    """The instance that came in from this disk: an image made of it brings the file along."""
+    try:
+        with open(root + "var/lib/gputier/joined.json") as file:
+            return json.load(file)["instance"]
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
 
 
 def tripped(cloud: Cloud, error: Failed) -> bool:
@@ -447,8 +462,8 @@ class Gcp(fetching.Cloud):
         self.stopped = True
         self.compute("POST", group + "/deleteInstances", self.ourselves())
 
-    def give_up(self) -> None:
-        group = self.group()
+    def finish(self, bad: bool) -> None:
+        group = self.group() if bad else ""
         if group and not self.stopped:
             self.compute("POST", group + "/recreateInstances", self.ourselves())
 
@@ -478,4 +493,4 @@ EOF
 
 systemctl daemon-reload
 systemctl enable --quiet gputier-boot.service
-systemctl start --no-block gputier-boot.service
+systemctl "${verb}" --no-block gputier-boot.service

@@ -5,9 +5,11 @@ umask 022
 export LC_ALL=C
 trap 'echo "gputier: stage 0 failed in line $LINENO" | tee /dev/console >&2 || true' ERR
 
+verb=start
 put() { # put PATH MODE [FILTER]: stdin becomes that file, whole or not at all
   mkdir -p "${1%/*}"
   "${3:-cat}" > "$1.new"
+  cmp -s "$1.new" "$1" || verb=restart # an image of a used machine began with that one's files
   chmod "$2" "$1.new"
   mv -f "$1.new" "$1"
 }
@@ -45,60 +47,61 @@ put /etc/gputier/boot.json 0644 <<'EOF'
 EOF
 
 put /usr/local/lib/gputier/fetch.py 0644 unpack <<'EOF'
-LRx4!F+o`-Q&|z?{K5bbk>7xL5OV+j|NsBr|NsC0{$Ln=)Yy03p55M^4eW5+wb{TlC$;U@Z*$)8k6i$g)|ZWK8Ze{<0!SrQRG~{OrFVBhRabavp$Gvq)MF^q
-OpR01)Y52VG<uCR^#IdHsiuvn0BMjwhzKP=RQ8G<rk+zhNCVW+Gz|a&q3Qq{VIm~eHYTT`8hR#7Mj*lfVhoxx2AC$8K_;Rh1Zkw&O-vNg=xL}7hK&qB0MG`3
-qeFq9(;=pf3?O7QFh+)%G-w7vhyV=)i39+em?K7n#A=&FX#FVKO&S59Gyn#TGD3Fg=ITCbsEN&`lnpctzFk=QGHCpXMlH}~kcln2V$uijG_4YVfieTNWCou$
-m8RO7VI5U;qvggfElEu#DwJ17#=OKJbA-r0-hTPxBRSsF_@0v1+_AN8lWL~1l1m_N=lOGwY&%==Xl&d}lTigzYv)B|AQmjjO{zEC{>6|syhGZcQhj7R*1^V$
-`-DGBUP_{l9zsYPNhDPSV6hcOEQ=Ht5k-KB6c#GQgAiE}iwLn8BA_Y5Bj2xYy<4zZv%A{G^ROsQnyd<4l-<?acWnyTy4EgIh)e>(38iyDqDYlu`?vG+KdWvn
-b&i&1FmspY$%JO78o4$9I^aoLd(IgBJmiT;h)89}Wt=YFvTbZVxb|gCLeI(A%j(bDxu|<(I2K!2W&O*8Vo9HR=@#W-4vt39w7y!{ZM@*x^ya`)!-OWpj<aB=
-+~nfuTueAfe5nrkX;_s7{2e!|@G)VKLn&#M1vT*z#Q?x-T89o1I8emtC0gJhM#u$f5z;_TrIZM{O#6u51QI-S2;FvEQ)Rk|Ti<+zRN7D@OzFB5Dzy*U?j+?5
-Y$dqgKc11o{Y@PuZc@GMvCk@Kv#^5Jamc?lfN;zKnPY{K5`GHw`d@vt-0ZwdxKO-hOfkf$nWa-a`5DWpG_8sj2II5N)ZUv(Bpz42YMwxV><q&gX6AJZ%ZT7F
-<C_*N2`rG<)oP)MgMph!96<$iNz0I|s+x{NW<rs9ov!|fUU0F%;h0~eWU8p;#gr+A1b6I1a2Gw4Wso2*H3Zrw#-KbJVTmBDMLBa$II>8TgRMFsT*cLHhQN9>
-`LbCAAc6&3YCxhK#x=BPa16H^^LTmhrsCIosAz4(97LT$fQ3o}nYj%`(BV~uQuBA9Xn-7FL$i*%p^BqW*#uyq^49doZ`V^bib2fSQ=`BW1nrcI2@Q=gsA0WJ
-m{+Mn$O@36F##CeSPEfaSO&{AnWu4jiZf#++azhW^(^nxhe?q;U~mY8y1wEO3xZmt(XjUiY7LgSJl*;1`-7n*EfV7hxG7P01d23Y+$|D>pqrneQJ!@aJJ_?J
-uUB8lod4w;dbLBdO<7}a&iHaD@)RI}<rrOACQ3@-)0i->tSWn=&2>ULsuGL#*>Q*`ZQLx-+x!nP`eS8}o5@G4P8iGty#@eU&mDA)bkT-9b@+XvH&=9DlARiP
-NQ~$VY<B5X0wAI3TdDC?uZ+DKmIQ9a2;q3)&5xRG9AHmSkF+&Ly=4HLX@vpKPPXqmm?u<E4|-+(bc!<)>~R*ZrbP!Yh~`5#)jIhUu{jmoma^=qUp!Jw;HwIQ
-cGyrD0w@?7q5&ktAh;ZjAnqd7D6oD<OcgN|rcyIB)fj?%{J)<b%${TTABgB4=<^EcqH%apsYf154DeWjL0=A;<&;?gX^OB=Ib<z&D}ioZ7pxDpqIi{B{d+7X
-BdBi*9Gkl@*Tl5A_@!m`_{>4Dm-QOK-&otg(=EJ&a6PYseO|+m&L<d7;;iI*_4EZ1X><0t)=Xn3Y%(&0mUj=Beyc)6)C=5NiQup*<V4vkjUkzS>sGMpZowBf
-7x><Mx*r|2kI}CRt8hPKoJfu@zjF9{_OV&TOS{nu7eB+<_as|4-*uYcDOx>hx9zjlr944|<c=%LmrI+Y9@@P2DqSZAb~X&}ZeIAZO>@J&hg)gdOH3WMc<O8$
-OU$;87mpM=?H?A`qklw3<o3C60ZKvOVE!#~ZZ{jPyDk*lud+93-+POS@W$QWswau(tL!60jUQ{Fq+!u4%+mmH=Y2|(EcZj^$Qodx3ZRg%Ws-*`Yofvvsy2gl
-_Tn>-k7DbTZQ{*eH4D00dUI-BlLoH5Y+9E-nQS(N#vq!97eW4HVcS?|%sW1FEI`?I#<PYhEvBRKPG?%O4}t@XC7~QP?=J?VRP=}1vV=au@f&xctJq%lzbn2~
-lA|`O{Tm?z%Z6MNkWe?aQT1R$H5eQ2?h8SXk{RZ?WfXHO*EUEL4Wq1jZj3@AYaXEvUa&ubpR)Tx=m#tXr(n<<R=F(n9#-hJ_G#Os6|YCv#yrR#pt<nc5^YC;
-PK93;V%nry_{2}CrGKG(oyvBjyh)@TLIuUpLpLDSK&xCgW4(<i&df3~!tIH%w#J~uMc5_d(_6Dp#%Qj!rI`igV%sEX4P^S9a)`?cHlCk19ugT%+e1?^wyKLt
-2@Qw6%a$&if%w|*_r|%tyK&F6u@4>I^yz`h)~#>JMM+&DXFL5MY)=xYJDZ_2ZraGe`N4M}gpftxC`arX_<gbKsC)+kt)=o@Ua#CC*jvLsIUZBsi!}F(=!jds
-jkHikg&4-dD)(qiA!qxcB6LXh>tQkS=B|NKiXOn*cXaFK;nBa`iGiI|vkT@|S{SHko&`Z-7l`bk3OxNXz?Zby5^f-g=*^58uXrl(Ilev*`N}OQfKz7-?{To4
-htoS+hm*l_&Ojx>7U<k=KtnNU51k5nvMwU$*uf4v4_F^3ZZ+59^c2sXf%RC3{Iw-AGLMq<WFb{j(jb_@Yo@00;`YTvYhDyME%a85FS^*2?37S2j9r<)V;FLx
-P*D(q0L4Z8()3_M`Ul@G@7M?>ozz5>9x@3;0<Rqmp;?j0PN~<leZAt?Kp@87xF2E&VuQcS)tx*H9{FdiX9W?#Oav2$oKBpgWbGAWb+s~wR210`vNVl~OM~7c
-ISq}&n0tTcn~V7r&()5m1A!R97avd5f3jtJcb#(=sNUM^?xxWGB}=AR_H#2<tUJiya5*0}>d1W(zP@8`$7y-0<##nw-&MGGb%C76Y3(?vE|W!Zk7L|K96W9C
-4F}6elKEp+PEd)bZlN$Ri>PSG(x!ewY94n*jRvh(CwotnOsrU0#0rz0su_M+O2(DjzW38G_>Ble4D<Zkx6k8eO-kOIli<w>+40{L!m1p*s&Yer<>FWi?zHIO
-G<}2CM^64XvR>Ov9qyk8YKsu>Ol)IX(9&PFl@*2M1b<e0z`PIEcb`Kbv1U0U`K4;{uk)tHhBPs;iLp=^hzZ-i7j;XI4{(%v4Y72B!VuR|*bT9bkM=Ob&S=~3
-Rm18dco!CYkRh;R7R0^)*oXkh2i!GKj%a*4`(uK%uV@_YNd3#ELY3gp^VFh<+?7QvPC}P9=iI}vMGXzoe)bTgC{8bNu^}H%E~%ulK6;{ti|J=r^F2XvV(m3u
-U7uXi39CS2f14H-dmdT_Fg!Z+vZ)SMWh_LWJsGmSX70(vheOMFaeiW|2Xy!i*v)(<#NFLh1~W!2q#Bp<6#7gGl*Eg&c@#>CYdzWARYw6oogRT{Zrg$on->@e
-%(bM)Sw<-gno?FI_{L$dmy?_ZATztLM!B+YAEeA$_SsVDFxvzpRI+V;B$|@M3V>7%G!|MbGFD<>jIud%g)ljdMSx++WnIu>Vz_OIrBA>@vAIMMWxlW_qN8gi
-+O6})6oYDZhZM+)qXb9Ad6S04LmFedi49<2=$+~8ab*Vr<2QO)1J2@;Hx!%VLw+Nws}%#q&8l}2<IY3|jN!ZQQ0#PdhY@KIk!7#M)&$Wa0Fw)2>@X^FBE*Ap
-Vq9%zp;{IW?=vv~Ca4+$b|Ki382urO+$osM5*?h7t`lp{BH;=nL22!IXQ8X&aOH)mqiv;~sS}p;#a)`FZW4smFy}iO8#5dAvcp!9V0qNs9E~M>l=!VoWi#k2
-3ZTTXus|aKsiI89Tap-<Bj98OjU9(Mt&23gezjq+b3dSV9w(F8c5n4=)0B%ww|cacjoMO5-`Y`xkDb*}RH<7Lc#>wsT7sjZ5>%<yhP5ENqR#X|ToIJoZAHL!
-r7@|o*O7TP(<X^Rq2Gad7fB5(VrL@s7==baYB4^VlgM@FeTPcvT?`hEPR<?Zb%kO9(}3hFW=47RceXMkztUjFHYy0Y2gbux`Rl1uh{<T;$?EGkp9#`kwI^Xy
-=w<a|0k)Lg+-%ya2UARBKBy`!%cGZCS5XE%8l;QFE4bd+=p}>jz#z<TXQSuf6KV4y5hs6Fqn4fY_;eH%7=X`B6sZxBJ|;`Dk)4F`Gn|3DB@luhtQkkRf*kIj
-^nu(y$`$LBP|Xq=gRg!`aJ_5krt!(vdXFL34g!jiv<?h~L|NE}gP}!Wi;^dCY71vElmZg>WhfRw9;u~z=~YzJz5q_(o;E~YMG{32F(<b!Ai$_^V5HSXCXm5M
-q=c#}5kwO@E}=TYB*qmg6zVxak4h1cib3SN688w?l_r+V%eGu#BjG8@qk9I@Z3kmEmU=5!h>b*iJW$<EYtPqW0zypo+=RXCurf9PG+5JUO?fBA2yq3hxLXfm
-i#gemgNB)UgC1oG3CWBOZ6(;Gv8uioM<`3XzMei&nQHqP42GJBY6ysKAt+9%ay&AH;MK<vPrW7@ggDx+M}(l_1~TFkBw40|Q@65iCdWje5IVg(w87NiwZLFg
-rJ2u2*m_5<=I#?z6J0peUaQ4}8!&5-$g(G(S$*V(4jJs#K`F6qdK0Up;WmPGT}ZgSHF`aA*?KK+sY7fO5pR2oW(63ttV(J|a}wHjEIV*S8kH|GPsWw%!3i$&
-XeJt}8x8x%a^)mJ*;HwT7}mgEo(6;w3GO({2J~pm(D$^{Z3t}+nHc1Ume?7Jw52zP+#r!FAlziQvdo-rr=E+O6V_R{4Qjf|G`iab(6mz(CE>!2SDx_Z0h2hF
-iG_<UkkFUPg-N067Z}<F#if!9*=TRh^Aw7eF)c@;FuXy6nM(K)4GRWXi=gqDIu2>HN<34LY#6(URZ5E#r|4^aP*N5&s=#cD%Bon=wG?cEVt}+3O-FTZ#sr92
-!^OfoY-iYTC8uv%aSiLRQY0PrR1O1Rjv!s#G*d+tPzx6B7zJRMY(<KsSgQzzo_e5K9w%O~&prqk?rK+vs8j<HfTSYmShUz}DmA?2jo~(9ND+ntAe(@=TiObJ
-(KZZ>3|lB_Ra0`HniVDoGYlp<hsV;}J((vq0~zY|b)ceym?&dG-7gfELHAI2m@JXnpT(f10}ibFbwF|_DGt1cNWn#nVnI|5v=n0N&Zs_E?fGNoiJ;!lsv|KQ
-#9pNyef-1W_xvX~B8Z#j>C2lA_Fjag^_5hjAW2oI2o_<7kWB|t5iSZXUgjKA1#;3J;pKuTc<BPEQYj*M;dC+=I!OZ*Xv1Kk8T$QOp))qvZ6RQ};V<{>rUEQ4
-=<@TW;>&EQcsm;}wo%p`XB0X?g9}QPBMMRbHBn|}p0N|&Jd)&kP<(n<yQ#F>usn7e3j+jkBp|45SSY{YzBEs|P8REvECW$}N0`ziIvSc&39odOK~y9~Kv5!v
-bE;yBT@r>+QB?#y8e~!na-g6g%68PT!%0dM(NUB`eD~OY<n2y+^kwZpP?twkJt3qz2d~-F1ZIm(GKE2WpqBxPl1ncbLl}(>O|X}eS{$`R0!##i?473DexaMs
-D*GX=+Kljl2gn~TvTU3GY!ML=g9vVk4givOb;)cZ!ME)}G;{{B?5}~en;NE*vQs^E4&cG%`Q##`l@1=~uQlFvMvu=^P<xsg!`TBS#p{XSf{<?L*jtd~Mg*9!
-hEvVJWI}f_;yoD1z^tLHjBqPgPm?)axMhZRp*BSVRManAp?Ue`hSeMePVkmfg1z4VslS4F^RAfy$}&Y&1&GKxlxfyo`CPP#_bRCpt+T7iq}{<X85gR_4B4|W
-D~kbC<Mz+2U`-G}4&bdrY*rpQJJ5;(JSSenx0~100d_1efh9f?jpqDVg9A^3pe!RIK^Z)FIkTu9ImAj{M1zM+L&UF3=DsPR>>%9hJLIBKOvp2CRb*#dMVnQO
-wr))gcl2~!(!EY=NrMS60@iR|E+KU2I>ft-YBw0#-GeMCrRj_q?F=Q2VZb!WhQ)y`CWy6z-#B|?1zyvJ6Ob2Nrmie1t7xP!l7MIy+~ETGNuq<3jD{?R^%OwD
-9Cz=bWZY{tvW~6JE2Ip##?%jds>-wtEny^`LyJpe(FK*rfekWYiP&(mX=K1|S{<n)Tr(mXfjZ(-OYO_2r<%ED^$}vliq(QpfDVd_eni3MN(Y)q$Ky*`2u&qK
-PhoL9)4$;ql0kY7NA*IVm3NzJO>n;S7Kk3fpvgZcnPSJxp8Sf35eM9@yi`muy&(gd4e}y9;pp(s6iF*G5oz*CTW4&nT`J+Gom8!Z)-xwgrO7V4hzpn$owcm=
-j&t9Z6YJzO8A521oXaa6RTR%rtFPa5r*L;jJ);T?L@-bWXK5&89$txCtf#j)^t#bgTo^T)G+L`kOEZ2^n_@*mv_#b%B4=P&x7f<AY=YJe4R@|(Z}L5$?(+0J
-3GJchZOv3XF-}UlaERQdyrmho41;&U%b%C)&1Bh294+rYITD8fnOC3lOuMi`Q>z1yB`)Xx7ji{7P>>Ph{K5
+LRx4!F+o`-Q(4J`>$?CE2Va1A5OV+j|NsBr|NsC0{$LpVaTMJ6U0sHqxO?5M?tnBed#$@(bKdp#AAP+0?Nl&T?N;4ktP5HdZK**kYOP3V?>)&@EnY^e;FKUi
+F*0Z-&?&VKN`9&OQ`8$sc~4QNqygzP0iXj+gwR4wG)#orr>0TrdQT_})b#^E007Vc4NnO|nkLOe&}N{}000^Q00E|e4FXL>K!FN)QH35<{ZCZ=Q_%tC02*iv
+8cc&jO&SQKjG>g;G?<gcP3bh+r>J=&BWRwXv;hI?03L|Ikr04`Qv#UMCy}atl*q~HF$2^CL7)Kj4^gIMCx)Eo>Gslyo$V~3X`p5H>5tiyNAI*_Hzl@|+Bb5{
+)eqohW|o5mS{ZV~Df)D+Hq_Gy>Z_$6W-)PUN@<v?QC%C>Ke-4TFHD2ChkktszU-Nh_)p<#u474MCY7f0GD&9wCY~R;cBL@sVs9|YMWSsGR+v4QsD)xx&7yLl
+%FRBi@N&z9%B(a_;ZqE*4gROdR^D7|R8h;-0EWZ>RRmzM6-F$J6c!OhfTU1Zs}=|#q)`~KixGk=6pJ|-IIlgtKZdx$X6{Zzc(4KlU{JoHe>y>!(`B|$B(O~>
+a+E?i3WXYLTe=M@X0>myY5w0vKIcyPy>Z>FjvidE!c;NVV!Rt?ufn90ZXUFc)$+Jql*odUnx&e1(xp~)ZQrN23S!E#)!OFp$=|)yKFLlM*-&-;OasGH$EkOY
+URn_F>mzAeUp2NHZ;Msz=76%pg)~U%G!*}LCl^BEVZuY^NOwz0#HcUicwQfgG-5G9Ra(UbG33sa3lkVBJ53o*6D6a@ATTUI%xDV)sICkl%nH<NcY{1as@!oc
+$CjO(u<-56j-KuJ8uHPIjW*YeC{}b~FURF2%rUT@A<CZG$2;^kI?ej07o1_HF<Uh#qgP3_&Wixym;*A&Ve%qRvo+`O#`vt96T7<v3Eh)J94S#VN~U}J8OyAi
+S2m8O#cp`}X0zS4QbE1%ZCT_%b_QXL05a>_z}#1cD6wEkWR6anRLgG0{;hNl!Yz1RTa>G+nSE!!)^a=9-DmWpbB!G<ESB82=kZS}mkiiL6)%X?szFks3zI6v
+5FjXy`v`3lCZIeTVVNMT#hkgb@(ChR4^OCI<}R(e8v)^`#U+qN&lpl96^l|G$)L?`ylgo$E(YHRkIHYR>T9`ncHCg%B<d6dEhrANavH_Z;?}~nyxr^#ivZ&G
+9a~lyLPCMF1W2Iv)x9ztYpI&WAm(t@$Hc1_Xk=X>hfjv=ff17PN^($=0<sn(FcFRw0cI2kVA^J;Y2aSbV>D#DWR07DO3wY9beR>;16d4+;W~;#BV0ySg+nvk
+NLW~_$E41g&q3s6E0Wp0HkDc}*rTOr-~Afu#fIMhizA;q6g+)xIwexm%i~Wbzw>=v8e!YbUaT$deZH-gyz?q3q1I-$#Z{e^b8yH&vb@-yT^Bm)aT3C!X+P6c
+*w#X?lOHQGJIn39W$%raKJPUjkvQnIz~4H+EOX<wlWjC*zcpOHayaV7?NsN{tx9JRV_V(9kRmEC2A>^0PRp_Mb2JpPA*`;}x~<ikLrfFUE4&d2SgqE`3CRnA
+uxlq>%Z<te=vbaUgv<HlSj34=#}QWOWLcIRcd&1y>)54<*sm0|mt{ix@kuj+tSSYwK|&x1pkQHGfJre3DhDG-I*GcK77zBiV5x|eRZOI2X{s><`ulS2g9Frd
+o6e)+F;PV2qZ$~?rJ-~hBiV&_9P`IaT!OmfCkPKA31dupYRpz3Kg&t&4A}d5keoxb87$spyuIA(3XeRs@583V83-?E+T)75OI4;@eC{03<I&c!cIGvS#uM)X
+uLOKXz7b+C4t?0ROk*c(GBSjgcMq6;#i1f*E(y4i#q2G}T?w_)$k`1`_^R7s)ZKz1&Bb5u#l4*mnzfJ5u2!xO*XNlL$@lRuZ+6sD&MfZlViYcZ{?B}h&G+4A
++zTp?QnvlIYK1Wd6OuVEXIEX#(T{bnJ&yK%xEP&{28XV%7sM{=aJgCt9WSSA7PK9<c<5=HW!|@rFAwH%(`oxlYO%kBM&$OrC;%6;o_wB9;I3`efx_RV!kX8v
+H)-E{i;UNkJ9xiLPc1HL`?PFG*spOzNW-F8nWg~c#q}yov)vCYhIl}bq1BLrYn7Z$(mOKQZF)<OKIYjd*?qNI&up-{QY~slvOs!~nYGDME1z5pwi`m@5KTjj
+ApP+<hSnMN4$qrQ5H?-0tl^4^(^&iGGp$k&f&+{tp&V=znSnFTA6CK;`WJ}Ti49(b?^oq_%A~Ajt$&|LK=$#MCm^72Sx3`>4Aw9=-P{+KVn}$u!m7dzb*_F^
+7&*>I-HtItMA&!`*T_AFPRpztIJjO|yNu(xwn?zX^q)@3dO7#=9BSqIc%MQkn7VP?655XPy-MB+<+(|-=~a)RlaHw4-OOz?Pjr?Vd)nuk8xc8fhI9ri0lQPu
+vW;#VBOI>Sf(c>*8wMEDH>by@{beF|P4-FDqk~G@TQr8UcXP@kEGXJ|cIT2sS%v7hs&e8WmRN{0JzI9+d@XPBtLN|<=KAf&KF-8E+r8}Rfy&mZzZQ0F^cD}R
+^?~Parjb6E@uq$J?nevUE8e1sAsdN8I`W>MJNQNJoNz`|x6v_uui{cscV0a)J}ULYO1z8mA{PIrbyN|ss~FfcR{IBoC4YM&4}u}a*$+D{s)G|0KC#>P`8I9i
+!-1m?2|Qpo(<=tk3ggZwF$%gmC_+-%!uA9-^i>fnmVzgfGGPK1&K3IRu+ZoKb4%$E3T)w>?lu#VLNp<-L)!4@ISxW00x#Cwg~$kMDnsi+&uT@)T>8M0<Ceqd
+f%!XgRrkCCE&j|8vHQ$KYJjFjQTOjefLcQCrJ(|Y1*YAn0p|BbglTRyIIa~}j4{Ianq4tb)-ijBJRGrxuqaeSQ9#ng+hypzNBR%4Ucb~JmH#Yk+CDZm2+!lj
+V2QqptWbG4{O8r~HddlK_I|UjU(!=zb@&gHI&#XUz5E&OGmy2A=qB@d3{KMv=qke=JXgKYRzdbJN}R`um0mBfwq+b)X}JC&|3YlqifDY@7-@nWR8c_+4-FsL
+{E$f-a~hr|1?s7*Y%UL35_gj6u&pLSox^A}7#)-(nQn1JcnYh(Awhk~s*Q;vdU@z=+JLd*n5Q_J5#h{ZN(!~EQJBx;n|K(Jh&vdkZKbM2YQjE^&d{0+BJD=T
+MwOh&EeFx+adDST-_HL~M-<ww02UD!WJY)0=(A6MUxUQtSTYPL(cgYo^(tkM#R`+D*9H{F-0Vs{w%Ban2F4h_&6x=|^4@iE8a-!;9Qbm@lknbT@pbz>$}U62
+F|mzlQ)K;Bvbe;mNA_pX1|WVT+<%f$tm-!oF(%XDr~2o)56IBLiX>7*1rh|PCyPv;(L%$IoLO^`5IT{zNe;E6X|~44^)SoIh~M+8W$#hM3=6%GA+Tc{tI8Qt
+LKwvQ3)v>rjXYd3(%~t>2HYV03!I8^27A29Dvjw_Q<>J6N)DcO6WWneVZLMOfRj+kiCGfLB6VxkTDBcDNtqs~HW6{e7#A+%Mdt1L=#WrXfW-ekY$Wq`Ks3@h
+>$H&!Hc3`U#xHyol09Y{R$@3ElSfJIA`ow1F@-A~UwFV+mftcanwFcEA*udpQ<}`NT|{H8>nfE}>Zc8u7E!QI+K*sfU%LQ=CdJAEx|=d1rPnzG#FsUZ^sb@Y
+OUd3rhz#-W5w7%{NA0r~z86yIFx{mLm8+Wk48|)a3xQB(Dpsj$TH^t(D#00Ka_0(Qa~g{P!;;FopraEP%WQ3#HU6Te%XLL<zr+jeGA!vn)Z69Lq#^T1VDyO?
+sx&c=bk!`cAr!SY<|5=2I5Uf0Y}$axl+FGOf$ecgn~F{%LySjNRxAgbhF8zl=y|$H2-?nEK5Cb`yF+)A0It3G8c?m9D8fjEvGtf1oV0qbh&VST#`hErwiN}@
+4>O!#Drtk5XQEtGj|Tf}R&$OprOQ&bDYftjxI)BeEj?aY>@;tQSYcApw$jelMC87htFu(i!cdx~9Oq+0W?|EcE^5*#F*=)rky>|rl=!x$GMUDiP_=^+#)1JD
+1yK^qwIPXuJ#2upM`_ZFV$_$1)~+@Vhx88K4_?<?e7DoIi$=FEO={AS#ib;!JIXm((-dYip-c&CtQk`Z6e4J>=xi8oByXWP@d`BM4wzzvZU?SR48l5kjtneJ
+B4G2_^k!s6GKQ8BL$JvPq*!DJP{jKz-iH3G^EX>{w>mXVvZR@@zL9eWl!US_#-=)M+}OyEN3wv%HY$k02gbudeKgRq$Yktsbu@OQQ;jP<)+upi^o+*LU^ddD
+!<E~Wgn6NY2}Y?DT<&dq7ZlLm&3dJPxVS8cB4`;tbVCNIi#xsf0=<8R35^FGUE3|jA3g(PV#H7x@M<cN858>1F3LuC6Xs`pfxb#11U^_YkBJ5y_fP$>JVf_0
+g!*Do%@P`eubyPMUbXK|2PaeHdXBK<D56HtJkq9Nud)v(85yY!;W4?i4X|Vk$@TP<3jtB-G_R(WRZUCe1n~*zfQ#A{2^2uYpBZt3AyDChlU0o}$e{?ViC9%4
+s3>36HnKj7z{29>Q(3Y`JxG@cIUfjiK<5);&b7Yd75Ixp?iK7};=!;RLD8FwzEyhkh|ovH%?;S@US2my7D%6acuDL{L!sON!&WIHKIDBUrXanT3u)q_?w4vZ
+aMLkRXV9vVIb#E(NnpEG7I!R&4z9RM&*-m*rZyL^En^|3q8frC8;D91vR!9>s9o(~azfmr&?X&04kciY`GcAa=a^8E?VAcq+OQSp20#r4uM6!%Q>3=wFe&An
+c}GC{tK+)vMr4fn`RGr71mucxYC6aXx+$<O#Ke^0!(KWlCW(u4*izM`rohIN=!WM4rx5txcM#criAsc`wy$+w*aC31T}rE)QFUVPn_G6;k}oJ&Z!yO@YPA*g
+8-Xy<RN8RhJQrU2B2L?pw>q({0ed^mstTz29Iul0Vbtt@GZ?HOuyfGo(2q}=qGqovUIF(AB%7e#YFwI<rgICV60b|vNq`#FbtuyI!Bj02#YuR=jaRnt<^hv9
+mx+aoE|Acd+KHS&?=(%$cRi?ZZf#+cFb+F1H6&QEsJ$M<Wr%|%LbmTDHkS;#8`1E=jE*9b>){&>gBM_hRH(6KKe6GmQ!Hs!fY}w5RIzB<$~HkUP%Q<MQQo)4
+1c+J7$CP&1&#Azco*h$}I9-B~An|2D<YKT0)C;?&ifE#$0b<?50IU-UVk}i6#aa_q?qm#Z2br$qS4@F{p9ZH977HLV7z#vT0?nqwabd0}W_X1eonS^;2%`-K
+@H~(+{A5r{<a1JnrByd7384v4byQ+h&^^2*$?yPZ&@r9;{fH{P65j|lK?qe=<#Qb9ZY^=USngyZ2`nZ#@=8c{Cut734=BMHF^L68D+4J#eRM;hmfneda;*&z
+jRd$&0$9|=`foZubFi19A~86d&fV!e*?JO%`=wO^$x;EMBoZ5f-N9Izkt)*53*Ug?VN6XEkl2tYdQt^YsT7f(kh&QTxSmo#=?g<>p&I>P2KY?Y+YQ7lmrSSq
+_}3v981;I3GHEIcydBNU@RW59bDADdV8YU+5rruJ{X%V3Th=kJkn2(d;Q{Tmd0bwv+8nMn3nL_QBtc-@vQdx2jBHQOE*AU~E<vEZ=V@fba5Xfh6UStf&@?1t
+0Yr#}chxaPE~KH96tzGh^R&pM7Ue-eL$vUzV}_EHDWan&hZFc1fAc&Ozh5R^)CCE2bcet+hmd_f?J!1Yw9_bM99<P@AZJqJ<B-7$WG^@5yO$xZ^pY$I0Vj0u
+HrxEhaXoA94Q|v`esV~BYt|oT(r%o;91)0$pfHCKA<Pm_F49{FuvK`VJWPmO+#|fadWw*-@^jBDLvT{HdR&M^fl%S@dUIXp8ly+htx$WK1Bbc>O&7N#!U{pV
+qe8leQ3nD{P?l58*@7WEnD8Gv85kDI8EP}gwVi%_bB5C525Y?uvMLi(K*e@K^77S|;IA=L&JxOSSJUV4<C1!3T`~cbWQwW^eRNcVu~S~f-?7U`npG5~TW3#J
+hgjpAEEX4i@-uDv#IP;}W0%N%V*-eR5Ih3b4bfzBLB)b>20WI##V<#%P=aJ_7s!&Io>9TZEJ1;%@=*nZWJn_?rVSd@o^{MheME;IaSt-w-$46RL)t;T+L+3T
+to11Bw^l?t(Pq_wmd(>cUJS36^8azoS)rh_Kn2xNdrSl+orATaW*x9JUu5zO2?{SawTwGM31e(H2F#djSQ64~TBtqqhpb?$)Zv6o05OJ^z__NhGdLhSCIy%`
+PAUZca}dbM&O;VMg%m)-9QfjelXB&BkZQrwI6%w{??CuXnP!23qzNZr<i!;3dqCGtg%Dz3IiADMTuIRZZ?X2GMwx3O8i6}zS7XNgT>11^EpI^=EZDDDr2+uW
+MbV6{i;AR0%A3~wYkgp_trB@l3h*&!2Qb#CT86jzM!ncHndnyVTVfbQBJu?Ek6C4x*eS;{$mTG9F@E?J8Yamg+QH7TG3`d~b<K=QD<UsGc~{-tH!f=gJ1M>o
+P|Z%f!>umIfW?CX8Pyjr0oJ@~(7r0Hox@TyRFs-aD;+8+*Su#Oytlk=A8z6IL^3cTf`B$135G%G=%WcC?yWo>&_cR}3zXU<!mCM3Gk&p~V$B0Z%rP?NuzLep
+=c;JB41)IBX*K6v3uEa$A-}hQ%wDD)9J<6Koe`j#FoFxRA#4OGuw)s1yA#Xn;xj=dcC&e&p%7bC%hg}Gh3=>jmV#jG=h2Y=#oUoj6eKcXI_|&
 EOF
 
 put /etc/systemd/system/gputier-boot.service 0644 <<'EOF'
@@ -122,4 +125,4 @@ EOF
 
 systemctl daemon-reload
 systemctl enable --quiet gputier-boot.service
-systemctl start --no-block gputier-boot.service
+systemctl "${verb}" --no-block gputier-boot.service

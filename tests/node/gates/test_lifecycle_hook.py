@@ -52,6 +52,12 @@ def test_a_healthy_node_comes_in_and_its_report_is_there(world: World) -> None:
     assert world.store.json(key)["outcome"] == "healthy"
 
 
+def test_who_joined_is_kept_for_the_fetcher_and_for_ourselves(world: World) -> None:
+    hook(world).settle(HEALTHY)
+    kept = json.loads(world.host.read("/var/lib/gputier/joined.json") or "")
+    assert kept == {"machine": "machine-1", "instance": INSTANCE}
+
+
 @pytest.mark.parametrize("report", BAD, ids=lambda r: r["outcome"])
 def test_a_bad_node_is_given_up_after_its_report(world: World, report: dict[str, Any]) -> None:
     settled = hook(world).settle(report)

@@ -166,8 +166,11 @@ class Base(Gate):
         outcome = "unchecked" if mode == gate.OFF else str(self.report.get("outcome"))
         now = int(self.host.now())
         gate.write(self.host, gate.Gate(True, outcome, mode, _reasons(self.report), now))
+        # The instance is for stage 0's fetcher, which knows itself by nothing else.
+        instance = self.cloud.known.instance_id if self.cloud else ""
+        who = {"machine": boots.machine_id(self.host), "instance": instance}
         try:
-            self.host.write(JOINED, json.dumps({"machine": boots.machine_id(self.host)}) + "\n")
+            self.host.write(JOINED, json.dumps(who) + "\n")
         except OSError as error:
             self.notes.append(f"that it joined is not kept: {error}")
 
