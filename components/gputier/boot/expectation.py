@@ -129,8 +129,8 @@ def fabric_of(chosen: Chosen) -> dict[str, object]:
     if kind == "none":
         return {}
     found: dict[str, object] = {"kind": kind}
-    interfaces = chosen.verdict.type.efa_interfaces_max
-    if kind == "efa" and interfaces:
+    interfaces = sum(one.kind != "interface" for one in chosen.network.interfaces)
+    if kind == "efa":
         found["interfaces"] = interfaces
     return found
 

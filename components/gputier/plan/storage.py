@@ -22,9 +22,9 @@ from gputier.units import HOURS_PER_MONTH
 #: toolkits, containers and wheels beside it.
 ROOT_GIB = 100.0
 GP3_FREE_IOPS, GP3_FREE_MB_S = 3000, 125
-#: gp3 at most: 80,000 IOPS, 2,000 MiB/s, 65,536 GiB (EC2 API 2016-11-15, CreateVolume); 500 IOPS
-#: per GiB, and a quarter of a MiB/s per IOPS (EBS user guide, General Purpose SSD volumes).
-GP3_IOPS, GP3_MB_S, GP3_GIB = 80_000, 2_000, 65_536
+#: gp3 is 65,536 GiB at most (EC2 API 2016-11-15, CreateVolume); 500 IOPS per GiB, and a quarter of
+#: a MiB/s per IOPS (EBS user guide, General Purpose SSD volumes).
+GP3_GIB = 65_536
 GP3_IOPS_PER_GIB, GP3_IOPS_PER_MB_S = 500, 4
 #: Root device by the image's family (AWS): a volume under another name is a second disk.
 ROOT_DEVICES = {"amazon-linux": "/dev/xvda"}
@@ -172,23 +172,20 @@ def _notes(volumes: tuple[Volume, ...], site: Site, key: KeyPlan | None) -> Iter
 
 
 def storage_problems(storage: StoragePlan) -> Iterator[Problem]:
-    """What no volume can be set to, at its field of the workload."""
+    """What no volume of its size can be, at its field of the workload. What none can be at all, the
+    rules of selection know."""
     for volume in filter(None, (storage.root, storage.data)):
-        if volume.iops is None or volume.throughput_mb_s is None:
+        if volume.iops is None:
             continue
         if volume.gib > GP3_GIB:
             message = f"a gp3 volume is {GP3_GIB:,} GiB at most, and this is {volume.gib:,}"
             yield Problem("disk.data", message, "less, or `disk.scratch` for local NVMe")
-        if volume.throughput_mb_s > GP3_MB_S:
-            has = f"{volume.throughput_mb_s:,}"
-            message = f"a gp3 volume gives {GP3_MB_S:,} MB/s at most, not {has}"
-            yield Problem("disk.throughput", message, "`disk.scratch` asks for local NVMe instead")
-        elif volume.iops > min(GP3_IOPS, GP3_IOPS_PER_GIB * volume.gib):
+        most = GP3_IOPS_PER_GIB * volume.gib
+        if volume.iops > most:
+            has = f"{GP3_IOPS_PER_GIB} IOPS a GiB, {most:,} of {volume.gib:,}"
+            message = f"a gp3 volume gives {has}, and {volume.iops:,} are asked for"
             need = ceil(volume.iops / GP3_IOPS_PER_GIB)
-            most = f"{GP3_IOPS_PER_GIB} a GiB and {GP3_IOPS:,} in all"
-            message = f"a gp3 volume of {volume.gib:,} GiB gives {most}, not {volume.iops:,} IOPS"
-            way = "fewer" if volume.iops > GP3_IOPS else f"`disk.data: {need}GiB`, or fewer"
-            yield Problem("disk.iops", message, way)
+            yield Problem("disk.data", message, f"`disk.data: {need}GiB`, or less speed")
 
 
 def _volume_speed(need: Need, machine: Machine) -> float | None:
