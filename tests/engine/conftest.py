@@ -17,7 +17,8 @@ PROGRAMS = Path(__file__).resolve().parent / "programs"
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Every command of a real engine takes a second or more."""
     for item in items:
-        if "engine" in getattr(item, "fixturenames", ()):
+        ours = item.path.is_relative_to(PROGRAMS.parent)
+        if ours and "engine" in getattr(item, "fixturenames", ()):
             item.add_marker("slow")
 
 

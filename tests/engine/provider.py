@@ -11,6 +11,7 @@ import json
 import re
 import threading
 from abc import ABC, abstractmethod
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from importlib import import_module, metadata
 from typing import Any, NamedTuple
@@ -335,7 +336,7 @@ def _failures(problems: list[schema.Problem]) -> list[Any]:
     return [provider_pb2.CheckFailure(property=prop, reason=why) for prop, why in problems]
 
 
-def _difference(token: str, olds: Props, news: Props, ignored: set[str] = frozenset()) -> Any:  # type: ignore[assignment]
+def _difference(token: str, olds: Props, news: Props, ignored: Collection[str] = ()) -> Any:
     found = [c for c in changes(olds, news) if c.top not in ignored]
     pb = provider_pb2.DiffResponse
     answer = pb(changes=pb.DIFF_SOME if found else pb.DIFF_NONE, hasDetailedDiff=True)

@@ -106,7 +106,7 @@ class Setting(S3):
     answer = "=bucket"
 
     def request(self, aws: Session, inputs: Props) -> Props:
-        outside = {"bucket", "expectedBucketOwner", "transitionDefaultMinimumObjectSize"}
+        outside = {"bucket", "expectedBucketOwner", "region", "transitionDefaultMinimumObjectSize"}
         inner = {k: v for k, v in inputs.items() if k not in outside and k not in self.apart}
         outer = {k: v for k, v in inputs.items() if k in outside}
         return super().request(aws, {**outer, self.holder: inner})
