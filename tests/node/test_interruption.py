@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.node.clouds import HEALTHY, STATE, Quick, World, world
+from tests.node.clouds import CONFIG, HEALTHY, STATE, Quick, World, settings, world
 from tests.node.machines import Machine
 from tests.standins import metadata as standins
 from tests.standins.server import Fault
 
-from gputier.node import expect, gate, interruption, notices
+from gputier.node import expect, gate, interruption, notices, report
 from gputier.node import watching as watching_over
 from gputier.node.cloud import identity
 from gputier.node.cloud.http import Web
@@ -25,6 +25,8 @@ from gputier.node.engine import Context
 from gputier.node.host import Done
 from gputier.node.interruption import Watcher
 from gputier.node.notices import Asked
+from gputier.node.stages import Work
+from gputier.node.stages import gate as gate_stage
 from gputier.node.verbs import interruption as verb
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
@@ -158,6 +160,35 @@ def test_a_second_notice_is_told_and_stops_nothing_again(tmp_path: Path) -> None
         assert len(host.ran) == 1
 
 
+def test_a_gate_that_opens_behind_a_notice_is_shut_again(there: World) -> None:
+    """The verdict was on its way to the cloud when the notice came."""
+    host, said = Unit(there.host.root), list[str]()
+    watcher = watching(there, host, said)
+    interrupt(there)
+    watcher.step()
+    gate.write(host, gate.Gate(True, "healthy", "enforce", (), 1))
+    watcher.step()
+    assert not gate.read(host).open
+    assert host.ran == [("systemctl", "stop", "gputier-workload.service")] * 2
+    watcher.step()
+    assert len(host.ran) == 2
+
+
+@pytest.mark.parametrize("mode", ["enforce", "report"])
+def test_a_notice_behind_the_validation_opens_no_gate(there: World, mode: str) -> None:
+    kind = "lifecycle-hook" if there.cloud == "aws" else "health-endpoint"
+    there.host.write(report.FILE, json.dumps(HEALTHY))
+    interrupt(there)
+    given = settings(there.cloud, kind, mode)
+    found = gate_stage.run(Work(there.host, expect.Expectation({}), given, 420.0))
+    assert found.outcome == "inconclusive"
+    assert "spot notice" in found.evidence
+    assert not gate.read(there.host).open
+    assert there.store.keys("reports/")
+    assert not there.autoscaling.calls()
+    assert not there.compute.done
+
+
 def test_advice_shuts_nothing(tmp_path: Path) -> None:
     with world(tmp_path, "aws") as there:
         there.gate("lifecycle-hook").settle(HEALTHY)
@@ -207,10 +238,13 @@ def test_a_workload_that_does_not_stop_is_said(there: World) -> None:
     assert "could not be stopped: no answer in" in said[-1]
 
 
-def test_a_node_that_leaves_the_warm_pool_running_is_proved_again_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("mode", "verdict"), [("enforce", HEALTHY), ("report", CONFIG)])
+def test_a_node_that_leaves_the_warm_pool_running_is_proved_again_once(
+    tmp_path: Path, mode: str, verdict: dict[str, Any]
+) -> None:
     with world(tmp_path, "aws") as there:
         there.autoscaling.launch("i-0123456789abcdef0", "Warmed:Running")
-        assert not there.gate("lifecycle-hook").settle(HEALTHY).open
+        assert not there.gate("lifecycle-hook", mode).settle(verdict).open
         host, said = Unit(tmp_path), list[str]()
         watcher = watching(there, host, said)
         watcher.step()

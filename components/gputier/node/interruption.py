@@ -93,19 +93,23 @@ class Watcher:
         for notice in new:
             self._told.add(notice.words)
             self.say(notice.words)
-        if any(notice.taken for notice in new):
-            self.leave([notice.words for notice in found if notice.taken])
+        taken = [notice.words for notice in found if notice.taken]
+        # Open in spite of what was told: the verdict that opened it was on its way meanwhile.
+        opened = bool(taken) and gate.read(self.host).open
+        if opened or any(notice.taken for notice in new):
+            self.leave(taken, again=opened)
         return Seen(new)
 
-    def leave(self, reasons: list[str]) -> None:
-        """No more work, whatever the gate's mode: this is no verdict, the machine goes."""
+    def leave(self, reasons: list[str], again: bool = False) -> None:
+        """No more work, whatever the gate's mode: this is no verdict, the machine goes. `again`:
+        what was stopped may have been started behind us."""
         state = gate.read(self.host)
         shut = gate.Gate(False, INCONCLUSIVE, state.mode, tuple(reasons), int(self.host.now()))
         try:
             gate.write(self.host, shut)
         except OSError as error:
             self.say(f"the gate cannot be shut: {error}")
-        if self._stopped:
+        if self._stopped and not again:
             return
         self._stopped = True
         done = self.host.run(("systemctl", "stop", WORKLOAD), STOP_SECONDS)

@@ -157,7 +157,9 @@ class Base(Gate):
 
     def _shut(self) -> None:
         outcome = str(self.report.get("outcome"))
-        reasons = _reasons(self.report) or tuple(self.notes) or (outcome,)
+        # Where the cloud keeps a node aside its note is what tells that it comes out again.
+        notes = () if self.entered else tuple(self.notes)
+        reasons = (*notes, *_reasons(self.report)) or tuple(self.notes) or (outcome,)
         now = int(self.host.now())
         gate.write(self.host, gate.Gate(False, outcome, gate.ENFORCE, reasons, now))
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from gputier.node import gates, report, timeline
+from gputier.node import gates, interruption, report, timeline
 from gputier.node.cloud import identity
-from gputier.node.result import INCONCLUSIVE
+from gputier.node.gate import ENFORCE
+from gputier.node.result import HEALTHY, INCONCLUSIVE
 from gputier.node.stages import StageResult, Work, inconclusive, ok
 
 
@@ -14,7 +15,14 @@ def run(work: Work) -> StageResult:
     if found is None:
         # Without a report nothing is known, and nobody is let in on that.
         return inconclusive(f"there is no report in {report.FILE}")
-    gate = gates.of(work.settings, identity.load(work.host), work.host)
+    who = identity.load(work.host)
+    gate = gates.of(work.settings, who, work.host)
+    opens = found["outcome"] == HEALTHY or work.settings.mode != ENFORCE
+    # The notice may have come behind the validation: no work is begun on a machine that goes.
+    words = interruption.noticed(work.host, who) if opens else None
+    if words:
+        gate.leave(found)
+        return inconclusive(f"the gate stays shut: {words}")
     leaves = timeline.INTERRUPTION in found["causes"]
     settled = gate.leave(found) if leaves else gate.settle(found)
     work.warnings += settled.notes
