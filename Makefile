@@ -10,7 +10,7 @@ PIP    := .venv/bin/python -m pip --quiet --disable-pip-version-check
 ASKED := $(if $(filter file,$(origin PYTHON)),,yes)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo pulumi engine test check lint fmt bench accuracy docs golden clean FORCE
+.PHONY: help install demo pulumi engine rehearsal test check lint fmt bench accuracy docs golden clean FORCE
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -36,10 +36,13 @@ pulumi: .venv/.dev ## build the real Pulumi command that tests/engine needs: onc
 engine: pulumi ## deploy to a stand-in for AWS on a real Pulumi engine (part of `test` too)
 	@.venv/bin/python -m pytest -n auto --dist loadgroup tests/engine $(ARGS)
 
+rehearsal: .venv/.dev ## boot machines in both tiers, as root, the slow ones too; `test` has one virtual machine
+	@.venv/bin/python -m pytest -n 2 --dist loadgroup --thorough tests/rehearsal $(ARGS)
+
 test: .venv/.dev ## run every test, in random order and without network, and show coverage
 	@.venv/bin/python -m pytest -n auto --dist loadgroup --cov --cov-report=term $(ARGS)
 
-check: demo lint pulumi test ## exactly what continuous integration runs
+check: demo lint pulumi rehearsal test ## exactly what continuous integration runs
 
 lint: .venv/.dev ## formatting, lint and types, changing nothing
 	@.venv/bin/python -m ruff format --check --quiet .

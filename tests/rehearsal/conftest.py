@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
+from tests.rehearsal import timeline
 from tests.rehearsal.image import Image, built
 from tests.rehearsal.needs import CannotRehearse, ready
+from tests.rehearsal.timeline import Timeline
 
 HERE = Path(__file__).parent
 #: Machines that run at the same time, one per group of tests (pytest-xdist, --dist loadgroup).
@@ -29,6 +33,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.xdist_group(f"rehearsal-{group}"))
 
 
+@pytest.fixture
+def measured(request: pytest.FixtureRequest) -> Callable[[Timeline], None]:
+    """Keep what a rehearsal measured, when that was asked for."""
+
+    def keep(found: Timeline) -> None:
+        if request.config.getoption("--update-timeline"):
+            timeline.keep(found)
+
+    return keep
+
+
 @pytest.fixture(scope="session")
 def image() -> Image:
     """The built image; where that cannot be, the reason, which is a failure in CI."""
@@ -36,7 +51,12 @@ def image() -> Image:
         ready()
         return built()
     except CannotRehearse as error:
-        words = f"no rehearsal on this machine: {error}"
-        if os.environ.get("CI"):
-            pytest.fail(words)
-        pytest.skip(words)
+        cannot(error)
+
+
+def cannot(error: CannotRehearse) -> NoReturn:
+    """Skip with the reason; fail with it in continuous integration."""
+    words = f"no rehearsal on this machine: {error}"
+    if os.environ.get("CI"):
+        pytest.fail(words)
+    pytest.skip(words)

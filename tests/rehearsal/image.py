@@ -76,7 +76,7 @@ def built() -> Image:
     folder = place / f"{SUITE}-{key()}"
     with alone(place, "image"):
         if not (folder / "versions.txt").exists():
-            _forget_old(place)
+            forget_old(place)
             _build(place, folder)
         os.utime(folder)
     return Image(folder)
@@ -115,7 +115,7 @@ def _proxies() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")}
 
 
-def _forget_old(place: Path) -> None:
+def forget_old(place: Path) -> None:
     """Images of other versions go when nobody used them for a while; broken builds at once."""
     for entry in place.iterdir():
         stale = entry.name.startswith("building-") or (

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.rehearsal.container import Container
 from tests.rehearsal.image import Image
 from tests.rehearsal.scene import Part, Scene, in_container
+from tests.rehearsal.timeline import Timeline, measure
 
 pytestmark = [pytest.mark.rehearsal(seconds=8), pytest.mark.enable_socket]
 LIMIT = 90.0
@@ -33,7 +35,7 @@ def health(scene: Scene[Container]) -> int:
 
 
 def test_a_machine_of_a_group_at_aws_says_continue_and_then_works(
-    image: Image, tmp_path: Path
+    image: Image, tmp_path: Path, measured: Callable[[Timeline], None]
 ) -> None:
     with in_container(image, tmp_path, Part("group")) as scene:
         found = scene.ends("healthy", "CONTINUE", LIMIT)
@@ -46,16 +48,18 @@ def test_a_machine_of_a_group_at_aws_says_continue_and_then_works(
         assert scene.cloud.autoscaling
         assert scene.cloud.autoscaling.nodes[scene.part.instance].heartbeats >= 1
         assert json.loads(scene.machine.seen("/run/gputier/gate.json") or "{}")["open"]
+        measured(measure(scene, scene.machine))
 
 
 def test_a_machine_of_a_group_at_google_is_503_until_it_is_proved(
-    image: Image, tmp_path: Path
+    image: Image, tmp_path: Path, measured: Callable[[Timeline], None]
 ) -> None:
     with in_container(image, tmp_path, Part("autohealed", instance="tuner-a1")) as scene:
         assert scene.machine.wait(lambda: health(scene) == 503, LIMIT), scene.account()
         scene.ends("healthy", "", LIMIT)
         assert scene.machine.wait(lambda: health(scene) == 200, 20), scene.account()
         assert scene.machine.wait(lambda: scene.machine.read(RAN) is not None, 20)
+        measured(measure(scene, scene.machine))
 
 
 def test_a_lone_machine_opens_its_own_gate(image: Image, tmp_path: Path) -> None:
