@@ -167,6 +167,17 @@ def test_a_volume_that_something_else_mounts_is_not_taken() -> None:
     assert "no data volume" in run(box).evidence
 
 
+def test_a_mount_of_another_disk_in_its_place_is_not_taken_for_the_volume() -> None:
+    """The data would lie on a disk that a stop wipes, and the stage say that all is well."""
+    box, _ = attached()
+    box.add("nvme9n1", AWS_DISK, 900)
+    box.mounts.append(Point("/data", "/dev/nvme9n1", "xfs"))
+    result = run(box)
+    assert result.outcome == "config"
+    assert "/data is already a mount, of /dev/nvme9n1" in result.evidence
+    assert changes(box) == []
+
+
 def test_on_gcp_the_link_of_the_device_name_tells_the_volume() -> None:
     box = Box()
     box.devices.clear()

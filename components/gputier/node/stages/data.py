@@ -58,6 +58,7 @@ def run(work: Work) -> StageResult:
     """The planned mount on the data volume; nothing that is on it is ever lost."""
     point = work.settings.text("data.mount") or "/data"
     volume = _volume(work, point)
+    _free(work, point, volume)
     try:
         kind, uuid, made = _file_system(work, volume)
     except blocks.Unreadable as error:
@@ -164,6 +165,19 @@ def _serial(work: Work, name: str) -> str:
     """`vol-0123… as ` from the serial of an EBS volume, whose dash NVMe leaves out."""
     text = (work.host.read(f"/sys/block/{name}/device/serial") or "").strip()
     return f"{re.sub('^vol(?=[0-9a-f])', 'vol-', text)} as " if text else ""
+
+
+def _free(work: Work, point: str, volume: Volume) -> None:
+    """The mount point is the volume's, or nobody's: on another disk there, one that a stop wipes
+    maybe, the data would be taken for kept. Raises Halt."""
+    here = disks.at(disks.mounts(work.host), point)
+    if here is not None and volume.name not in disks.members(work.host, here):
+        raise Halt(
+            config(
+                f"{point} is already a mount, of {here.source}, and not of {volume.known}",
+                "take that mount out of the image",
+            )
+        )
 
 
 # --- what is on it ------------------------------------------------------------------------------
