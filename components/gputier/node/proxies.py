@@ -14,8 +14,8 @@ from gputier.node.settings import Settings
 # The metadata services by address and name (AWS also by IPv6), and this machine.
 ALWAYS = ("localhost", "127.0.0.1", "::1", "169.254.169.254", "fd00:ec2::254",
           "metadata.google.internal", "metadata")  # fmt: skip
-# What a shell, systemd and apt all read without a meaning of its own.
-PLAIN = ":/?#[]@!&'()*+,;=-._~%"
+# What a shell in single quotes, systemd and apt all read without a meaning of its own.
+PLAIN = ":/?#[]@!&()*+,;=-._~%"
 
 
 def variables(settings: Settings) -> dict[str, str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+from pathlib import Path
 
 import pytest
 from tests.node.stages.box import Box, Python, changes, done, work
@@ -80,6 +82,21 @@ def test_the_proxy_is_told_to_everybody_and_metadata_never_goes_through_it() -> 
     assert box.files["/etc/dnf/dnf.conf"] == "[main]\nproxy=http://proxy.corp:3128\ngpgcheck=1\n"
     (told,) = (call for call in box.calls if call.startswith("systemctl set-environment"))
     assert "no_proxy=localhost" in told
+
+
+@pytest.mark.parametrize("name", ["http", "no_proxy"])
+def test_no_proxy_address_becomes_a_command_of_a_shell(name: str, tmp_path: Path) -> None:
+    box, ran = Box(), tmp_path / "ran"
+    nasty = f"http://p:1/';touch${{IFS}}{ran};'$(touch${{IFS}}{ran})`touch${{IFS}}{ran}`"
+    done(proxy.run, work(box, proxy={"http": "http://p:1", name: nasty}))
+    file = tmp_path / "proxy.sh"
+    file.write_text(box.files[proxy.SHELLS], encoding="utf-8")
+    shown = subprocess.run(
+        ["bash", "-c", f'. {file} && printf %s "${name.replace("http", "http_proxy")}"'],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert not ran.exists()
+    assert "p:1/%27;" in shown.stdout
 
 
 def test_a_proxy_s_password_is_told_to_nobody() -> None:
