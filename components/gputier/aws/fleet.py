@@ -86,20 +86,20 @@ class GpuFleet(pulumi.ComponentResource):
             tags=chosen.fleet.tags,
             opts=self._child(),
         )
-        stand = self._stand(network, plan)
-        parts = self._parts(stand)
-        uploaded = self._store.upload(bundle)
+        # What a machine finds when it boots: it fetches its bundle with its rights, by its way out.
+        self._first: list[pulumi.Resource] = [self._store.upload(bundle)]
+        parts = self._parts(self._stand(network, plan))
         image.warn(name, chosen.boot.image, self)
         self.topic = self._topic()
-        if chosen.fleet.shape == "group":
-            own = self._group(parts, uploaded)
-        else:
-            own = self._machine(parts, uploaded)
+        own = self._group(parts) if chosen.fleet.shape == "group" else self._machine(parts)
         self._watch(own)
         self._export()
 
-    def _child(self, *after: pulumi.Resource) -> pulumi.ResourceOptions:
-        return pulumi.ResourceOptions(parent=self, depends_on=list(after))
+    def _child(self) -> pulumi.ResourceOptions:
+        return pulumi.ResourceOptions(parent=self)
+
+    def _last(self) -> pulumi.ResourceOptions:
+        return pulumi.ResourceOptions(parent=self, depends_on=self._first)
 
     def _stand(self, network: Network | Existing | None, plan: WorkloadPlan) -> Stand:
         if isinstance(network, Existing):
@@ -107,6 +107,7 @@ class GpuFleet(pulumi.ComponentResource):
         if network is None:
             (own,) = networks([plan]).values()
             network = Network(own, tags=self._chosen.fleet.tags, opts=self._child())
+        self._first.append(network)
         return network.stand(self._chosen.network, f"workloads.{plan.name}")
 
     def _parts(self, stand: Stand) -> Parts:
@@ -118,6 +119,8 @@ class GpuFleet(pulumi.ComponentResource):
             role=self._given.role,
             opts=self._child(),
         )
+        storage = Storage(place, chosen.storage, key=self._given.key, opts=self._child())
+        self._first += [identity, storage]
         joined = chosen.verdict.machine.nodes > 1
         group = security_group(place, stand.vpc_id, joined=joined, parent=self)
         return Parts(
@@ -125,9 +128,9 @@ class GpuFleet(pulumi.ComponentResource):
             security_group=group.id,
             profile_arn=identity.profile_arn,
             profile_name=identity.profile_name,
-            image=image.image_id(chosen.boot.image, place.region, self),
+            image=image.image_id(chosen.boot.image, place.region, self, f"workloads.{place.name}"),
             user_data=base64.b64encode(self._rendered.text.encode()).decode(),
-            storage=Storage(place, chosen.storage, key=self._given.key, opts=self._child()),
+            storage=storage,
             hook_seconds=self._rendered.deadline.hook_seconds,
         )
 
@@ -136,9 +139,9 @@ class GpuFleet(pulumi.ComponentResource):
             return pulumi.Output.from_input(self._given.topic)
         return Alerts(self._place, opts=self._child()).topic
 
-    def _group(self, parts: Parts, uploaded: pulumi.Resource) -> pulumi.Output[str]:
+    def _group(self, parts: Parts) -> pulumi.Output[str]:
         place, chosen = self._place, self._chosen
-        group = Group(place, chosen, parts, opts=self._child(uploaded))
+        group = Group(place, chosen, parts, opts=self._last())
         Scaling(place, chosen.scaling, group=group.name, opts=self._child())
         region, target = place.region, outputs.first_of_group(place.region, place.names.of("group"))
         self.group_name = group.name.apply(_maybe)
@@ -146,9 +149,9 @@ class GpuFleet(pulumi.ComponentResource):
         self.gate_state = group.name.apply(lambda name: outputs.group_state(region, name))
         return group.name
 
-    def _machine(self, parts: Parts, uploaded: pulumi.Resource) -> pulumi.Output[str]:
+    def _machine(self, parts: Parts) -> pulumi.Output[str]:
         place, chosen = self._place, self._chosen
-        lone = Machine(place, chosen, parts, opts=self._child(uploaded))
+        lone = Machine(place, chosen, parts, opts=self._last())
         Hours(place, chosen.scaling, machine=lone.machine, opts=self._child())
         region, workload = place.region, chosen.fleet.resources
         self.group_name = pulumi.Output.from_input(None)

@@ -5,19 +5,26 @@ from __future__ import annotations
 import pulumi
 import pulumi_aws as aws
 
+from gputier.errors import InvalidInput, Problem
 from gputier.plan import ImagePlan
 
 
-def image_id(image: ImagePlan, region: str, parent: pulumi.Resource) -> pulumi.Input[str]:
-    """The image's id. Raises `ValueError` where the plan knows none."""
+def image_id(image: ImagePlan, region: str, parent: pulumi.Resource, at: str) -> str:
+    """The image's id. Raises `InvalidInput` for `at`, the workload, when AWS does not tell, and
+    `ValueError` where the plan knows no image."""
     if image.id is not None:
         return image.id
     if image.family is None:
         raise ValueError("no image is known for this machine")
-    # `value` is marked secret whatever it is, and a secret in a template hides its diff.
-    return aws.ssm.get_parameter_output(
-        name=image.family, region=region, opts=pulumi.InvokeOptions(parent=parent)
-    ).insecure_value
+    options = pulumi.InvokeOptions(parent=parent)
+    try:
+        # `value` is marked secret whatever it is, and a secret in a template hides its diff.
+        found = aws.ssm.get_parameter(name=image.family, region=region, opts=options)
+    except Exception as error:  # the SDK raises nothing more exact
+        message = f"{image.family} cannot be looked up in {region}: {error}"
+        hint = "name an image by id: `software.image: ami-…`"
+        raise InvalidInput(Problem(f"{at}.software.image", message, hint)) from error
+    return found.insecure_value
 
 
 def kept(image: ImagePlan, field: str) -> list[str]:

@@ -132,24 +132,27 @@ class Network(pulumi.ComponentResource):
         kinds = sorted({(s.way, s.gateway) for s in made}, key=str)
         tables = {kind: self._table("-".join(filter(None, kind))) for kind in kinds}
         if (PUBLIC, None) in tables:
-            internet = aws.ec2.InternetGateway(
-                self._called("internet"),
-                vpc_id=self.vpc_id,
-                region=self.plan.region,
-                tags=self._tagged("internet"),
-                opts=self._options(),
-            )
-            self._route(PUBLIC, tables[PUBLIC, None], gateway_id=internet.id)
-        gateways = {
-            zone: self._gateway(zone, made[subnet])
-            for zone in self.plan.gateways
-            for subnet in made
-            if (subnet.way, subnet.zone) == (PUBLIC, zone)
-        }
-        for (way, zone), table in tables.items():
-            if way == NAT and zone is not None:
-                self._route(f"nat-{zone}", table, nat_gateway_id=gateways[zone].id)
+            internet = self._internet(tables[PUBLIC, None])
+            gateways = {
+                subnet.zone: self._gateway(subnet.zone, resource, internet)
+                for subnet, resource in made.items()
+                if subnet.way == PUBLIC and subnet.zone in self.plan.gateways
+            }
+            for (way, zone), table in tables.items():
+                if way == NAT and zone is not None:
+                    self._route(f"nat-{zone}", table, nat_gateway_id=gateways[zone].id)
         return tables
+
+    def _internet(self, table: aws.ec2.RouteTable) -> aws.ec2.InternetGateway:
+        internet = aws.ec2.InternetGateway(
+            self._called("internet"),
+            vpc_id=self.vpc_id,
+            region=self.plan.region,
+            tags=self._tagged("internet"),
+            opts=self._options(),
+        )
+        self._route(PUBLIC, table, gateway_id=internet.id)
+        return internet
 
     def _table(self, word: str) -> aws.ec2.RouteTable:
         return aws.ec2.RouteTable(
@@ -178,14 +181,18 @@ class Network(pulumi.ComponentResource):
             opts=self._options(),
         )
 
-    def _gateway(self, zone: str, subnet: aws.ec2.Subnet) -> aws.ec2.NatGateway:
+    def _gateway(
+        self, zone: str, subnet: aws.ec2.Subnet, internet: aws.ec2.InternetGateway
+    ) -> aws.ec2.NatGateway:
+        """It has to find the network's way to the internet (EC2 API, CreateNatGateway)."""
         word, region = f"nat-{zone}", self.plan.region
+        after = pulumi.ResourceOptions(parent=self, depends_on=[internet])
         address = aws.ec2.Eip(
             self._called(word),
             domain="vpc",
             region=region,
             tags=self._tagged(word),
-            opts=self._options(),
+            opts=after,
         )
         return aws.ec2.NatGateway(
             self._called(word),
@@ -193,7 +200,7 @@ class Network(pulumi.ComponentResource):
             allocation_id=address.allocation_id,
             region=region,
             tags=self._tagged(word),
-            opts=self._options(),
+            opts=after,
         )
 
     def _endpoints(
@@ -254,18 +261,25 @@ class Network(pulumi.ComponentResource):
         return group
 
     def _adopt(self, vpc: str) -> None:
-        plan, options = self.plan, pulumi.InvokeOptions(parent=self)
-        by_id, tags = _found_by(vpc)
-        found = aws.ec2.get_vpc(id=by_id, tags=tags, region=plan.region, opts=options).id
-        self.vpc_id = pulumi.Output.from_input(found)
-        named = plan.adopted or tuple(
-            aws.ec2.get_subnets(
-                filters=[{"name": "vpc-id", "values": [found]}], region=plan.region, opts=options
-            ).ids
-        )
-        self.subnets = tuple(self._looked_up(name, found) for name in named)
+        try:
+            self.vpc_id, self.subnets = self._looked_up(vpc)
+        except Exception as error:  # the SDK raises nothing more exact
+            message = f"{vpc} in {self.plan.region} cannot be adopted: {error}"
+            hint = "name a network and subnets of this account and region by id, or by tag Name"
+            raise InvalidInput(Problem("network.vpc", message, hint)) from error
 
-    def _looked_up(self, name: str, vpc: str) -> Subnet:
+    def _looked_up(self, vpc: str) -> tuple[pulumi.Output[str], tuple[Subnet, ...]]:
+        region, options = self.plan.region, pulumi.InvokeOptions(parent=self)
+        by_id, tags = _found_by(vpc)
+        found = aws.ec2.get_vpc(id=by_id, tags=tags, region=region, opts=options).id
+        inside: list[aws.ec2.GetSubnetsFilterArgsDict] = [{"name": "vpc-id", "values": [found]}]
+        named = self.plan.adopted or tuple(
+            aws.ec2.get_subnets(filters=inside, region=region, opts=options).ids
+        )
+        subnets = tuple(self._subnet_of(name, found) for name in named)
+        return pulumi.Output.from_input(found), subnets
+
+    def _subnet_of(self, name: str, vpc: str) -> Subnet:
         by_id, tags = _found_by(name)
         found = aws.ec2.get_subnet(
             id=by_id,
@@ -274,11 +288,13 @@ class Network(pulumi.ComponentResource):
             region=self.plan.region,
             opts=pulumi.InvokeOptions(parent=self),
         )
-        zone = found.availability_zone
         return Subnet(
-            pulumi.Output.from_input(found.id), found.availability_zone_id,
-            pulumi.Output.from_input(zone), None, zone,
-        )  # fmt: skip
+            id=pulumi.Output.from_input(found.id),
+            zone=found.availability_zone_id,
+            zone_name=pulumi.Output.from_input(found.availability_zone),
+            way=None,
+            known_as=found.availability_zone,
+        )
 
     def _called(self, word: str) -> str:
         return f"{self.plan.name}-{word}"

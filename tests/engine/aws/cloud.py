@@ -32,6 +32,22 @@ def _nothing(_marker: Any, _garbage: bool = False) -> None: ...
 if not hasattr(_s3.FakeDeleteMarker, "dispose"):
     _s3.FakeDeleteMarker.dispose = _nothing
 
+_access: Any = import_module("moto.iam.access_control")
+_neutral: Any = _access.PermissionResult.NEUTRAL
+_permitted: Any = _access.IAMPolicyStatement.is_action_permitted
+
+
+def _over_tls(statement: Any, *asked: Any, **more: Any) -> Any:
+    """What is refused over plain HTTP alone is refused to nobody here."""
+    conditions = statement._statement.get("Condition", {})
+    if conditions == {"Bool": {"aws:SecureTransport": "false"}}:
+        return _neutral
+    return _permitted(statement, *asked, **more)
+
+
+# moto reads no condition of a bucket's policy.
+_access.IAMPolicyStatement.is_action_permitted = _over_tls
+
 # How the services say that something is not there.
 GONE = ("NotFound", "NoSuch", "NotExist", "ResourceNotFound")
 
