@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -18,9 +19,9 @@ _RIGHTS = "it needs ssm:GetParameter and ec2:DescribeImages"
 def look(region: str, family: str) -> Found:
     """The image that a parameter names in a region. Raises `InvalidInput` in plain words: no
     credentials, no right, no such parameter, no way there."""
-    errors, clients = _boto(region)
+    errors, clients = _boto()
     try:
-        ssm, ec2 = clients
+        ssm, ec2 = clients(region)
         name: str = ssm.get_parameter(Name=family)["Parameter"]["Value"]
         images: list[dict[str, Any]] = ec2.describe_images(ImageIds=[name])["Images"]
     except errors.ClientError as error:
@@ -47,8 +48,9 @@ def _found(image: dict[str, Any]) -> Found:
     return Found(image["ImageId"], root, max(sizes, default=0))
 
 
-def _boto(region: str) -> tuple[Any, tuple[Any, ...]]:
-    """botocore's errors, and clients that give up soon. No stubs come with either package."""
+def _boto() -> tuple[Any, Callable[[str], tuple[Any, ...]]]:
+    """botocore's errors, and a region's clients for SSM and EC2, which give up soon. No stubs come
+    with either package."""
     try:
         boto3: Any = import_module("boto3")
         config: Any = import_module("botocore.config")
@@ -59,5 +61,9 @@ def _boto(region: str) -> tuple[Any, tuple[Any, ...]]:
     patience = config.Config(
         connect_timeout=10, read_timeout=20, retries={"max_attempts": 3, "mode": "standard"}
     )
-    session = boto3.Session(region_name=region)
-    return errors, tuple(session.client(name, config=patience) for name in ("ssm", "ec2"))
+
+    def clients(region: str) -> tuple[Any, ...]:
+        session = boto3.Session(region_name=region)
+        return tuple(session.client(name, config=patience) for name in ("ssm", "ec2"))
+
+    return errors, clients
