@@ -234,11 +234,12 @@ class Engine:
         copy = self._folder / "projects" / program.name
         if copy.exists():
             return copy  # another stack of the same project
-        skip = shutil.ignore_patterns(
-            "__pycache__", ".*", "tests", "node_modules", "*.egg-info", "build", "dist"
-        )
-        shutil.copytree(program, copy, ignore=skip)
-        project = yaml.safe_load((copy / "Pulumi.yaml").read_text(encoding="utf-8"))
+        project = yaml.safe_load((program / "Pulumi.yaml").read_text(encoding="utf-8"))
+        # Of a project with its program in a folder (`main`), only that and the stacks' files.
+        copy.mkdir(parents=True)
+        skip = shutil.ignore_patterns("__pycache__", ".*")
+        for part in {project.get("main", "."), project.get("stackConfigDir", ".")}:
+            shutil.copytree(program / part, copy / part, ignore=skip, dirs_exist_ok=True)
         project["runtime"] = {"name": "python"}  # the test's own interpreter, not a .venv beside it
         (copy / "Pulumi.yaml").write_text(yaml.safe_dump(project), encoding="utf-8")
         for file in (copy / project.get("stackConfigDir", ".")).glob("Pulumi.*.yaml"):

@@ -134,6 +134,15 @@ def test_look_ups_are_refused(aws: Aws, token: str, args: Props, why: str) -> No
         aws.invoke(token, args, {})
 
 
+def test_a_parameter_of_aws_s_own_can_be_published(aws: Aws) -> None:
+    name = "/aws/service/of-a-vendor/image"
+    aws.publish(name, "ami-1", "eu-west-1")
+    found = aws.invoke("aws:ssm/getParameter:getParameter", {"name": name}, {"region": "eu-west-1"})
+    assert (found["value"], found["type"]) == ("ami-1", "String")
+    with pytest.raises(Refused, match="couldn't find"):
+        aws.invoke("aws:ssm/getParameter:getParameter", {"name": name}, {})
+
+
 def test_a_refusal_stops_the_preview_with_its_words(
     engine: Engine, program: Callable[[str], Path]
 ) -> None:

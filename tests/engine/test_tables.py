@@ -153,7 +153,7 @@ def test_what_the_sdk_cannot_read_is_not_returned() -> None:
 
 def test_the_protocol_s_marks_are_the_sdk_s() -> None:
     rpc: Any = import_module("pulumi.runtime.rpc")
-    known: dict[str, Any] = vars(rpc)
+    known: dict[str, Any] = rpc.__dict__
     assert known["UNKNOWN"] == wire.UNKNOWN
     assert known["_special_sig_key"] == wire.SIGNATURE
     assert known["_special_secret_sig"] == wire.SECRET

@@ -160,7 +160,14 @@ class Aws(Cloud):
         """The resource's own `region` wins over its provider's."""
         return Session(self, inputs.get("region") or settings.get("region") or REGION)
 
-    # --- what a test asks --------------------------------------------------------------------
+    # --- what a test does --------------------------------------------------------------------
+
+    def publish(self, name: str, value: str, region: str = REGION) -> None:
+        """A parameter of AWS's own, such as its newest image of a kind: moto has a few of them,
+        and lets nobody add one."""
+        arn = f"arn:aws:ssm:{region}::parameter{name}"
+        found = {"ARN": arn, "Type": "String", "Value": value, "Version": 1}
+        self.kept("published", region)[name] = found
 
     def inventory(self) -> list[str]:
         """Everything that somebody made and has not deleted, as `type id`, sorted."""

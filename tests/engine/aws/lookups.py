@@ -54,12 +54,14 @@ def _zones(aws: Session, args: Props) -> Props:
 
 
 def _parameter(aws: Session, args: Props) -> Props:
-    client = aws.client("ssm")
+    client, name = aws.client("ssm"), args["name"]
     decrypt = args.get("withDecryption", True)
+    found: Props | None = aws.kept("published").get(name)
     try:
-        found = client.get_parameter(Name=args["name"], WithDecryption=decrypt)["Parameter"]
+        found = found or client.get_parameter(Name=name, WithDecryption=decrypt)["Parameter"]
     except client.exceptions.ParameterNotFound as error:
-        raise Refused("name", f"couldn't find resource: {args['name']}") from error
+        raise Refused("name", f"couldn't find resource: {name}") from error
+    assert found
     hidden = found["Type"] == "SecureString"
     return {
         **args,
