@@ -22,11 +22,15 @@ DEPTHS = ("quick", "standard", "burn-in")
 
 
 class BadFields(WrongInput):
-    """The file cannot be used; `problems` says where and why, one line each."""
+    """The file cannot be used; `problems` says where and why, one line each. `values` is what
+    could be read all the same."""
 
-    def __init__(self, what: str, problems: Sequence[str]) -> None:
+    def __init__(
+        self, what: str, problems: Sequence[str], values: Mapping[str, Any] | None = None
+    ) -> None:
         super().__init__(*(f"{what}: {problem}" for problem in problems))
         self.problems = tuple(problems)
+        self.values = dict(values or {})
 
 
 class Kind(NamedTuple):
@@ -238,7 +242,7 @@ def read(
     found = _Walk(table)
     found.walk("", data)
     if found.problems:
-        raise BadFields(what, found.problems)
+        raise BadFields(what, found.problems, found.values)
     return found.values, found.warnings
 
 

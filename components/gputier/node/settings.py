@@ -146,8 +146,8 @@ FIELDS: dict[str, tuple[Kind, str]] = {
 class BadSettings(BadFields):
     """The file cannot be used; `problems` says where and why, one line each."""
 
-    def __init__(self, problems: Sequence[str]) -> None:
-        super().__init__("settings", problems)
+    def __init__(self, problems: Sequence[str], values: Mapping[str, Any] | None = None) -> None:
+        super().__init__("settings", problems, values)
 
 
 class Settings(Values):
@@ -212,10 +212,10 @@ def read(text: str) -> Settings:
     try:
         values, warnings = fields.read("settings", text, FIELDS)
     except BadFields as error:
-        raise BadSettings(error.problems) from None
+        raise BadSettings(error.problems, error.values) from None
     problems = _contradictions(values)
     if problems:
-        raise BadSettings(problems)
+        raise BadSettings(problems, values)
     return Settings(values, warnings)
 
 

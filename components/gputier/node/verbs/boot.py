@@ -9,7 +9,6 @@ from collections.abc import Callable
 
 from gputier.node import cli, gates, prctl
 from gputier.node.cloud import identity
-from gputier.node.expect import BadExpectation, Expectation
 from gputier.node.heartbeat import Heartbeat
 from gputier.node.host import Host
 from gputier.node.runner import Inputs, Runner
@@ -23,12 +22,10 @@ def main(arguments: list[str]) -> int:
     parser = common.parser("boot", "Prepare, judge and admit this machine, by its settings.")
     parser.parse_args(arguments)
     host = Host(cli.root())
-    settings = common.read_settings(host, None)
-    try:
-        given = Inputs(host, settings, common.read_expectation(host, None))
-    except BadExpectation as error:
-        # The settings say how to tell it, so it is told: a fault of ours, for every new node.
-        given = Inputs(host, settings, Expectation({}), str(error))
+    given = Inputs(host, *common.given(host))
+    settings = given.settings
+    for problem in given.problem.splitlines():
+        sys.stderr.write(f"gputier-node: {problem}\n")
     for warning in (*settings.warnings, *given.expect.warnings):
         sys.stderr.write(f"gputier-node: warning: {warning}\n")
     handle = _alone(host)

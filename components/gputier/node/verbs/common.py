@@ -77,6 +77,33 @@ def read_settings(host: Host, path: str | None) -> settings.Settings:
         raise settings.BadSettings([f"{path}: {error}"]) from None
 
 
+class Given(NamedTuple):
+    """What a boot is given. `problem`: why it cannot be used as it is, "" when it can."""
+
+    settings: settings.Settings
+    expect: expect.Expectation
+    problem: str = ""  # one line each
+
+
+def given(host: Host) -> Given:
+    """Settings and expectation of this machine, as far as they can be read.
+
+    A file that is wrong is wrong on every new node, and a launch hook that hears nothing of it
+    brings the next one: what is left says how the cloud is told.
+    """
+    found, problems = settings.Settings({}), []
+    wanted = expect.Expectation({})
+    try:
+        found = read_settings(host, None)
+    except settings.BadSettings as error:
+        found, problems = settings.Settings(error.values), [str(error)]
+    try:
+        wanted = read_expectation(host, None)
+    except expect.BadExpectation as error:
+        problems.append(str(error))
+    return Given(found, wanted, "\n".join(problems))
+
+
 def judge(host: Host, wanted: expect.Expectation, depth: str | None, keep: bool = True) -> Run:
     """Run the checks and settle the count of reboots; with `keep` it and the report are written."""
     return judge_in(Context(host, wanted), depth, keep)

@@ -29,10 +29,17 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     options = parser.parse_args(arguments)
     host = Host(cli.root())
-    settings = common.read_settings(host, options.settings)
     if options.name is None:
-        return _list(settings)
-    return _run(host, settings, options)
+        return _list(common.read_settings(host, options.settings))
+    return _run(host, _given(host, options), options)
+
+
+def _given(host: Host, options: argparse.Namespace) -> common.Given:
+    """A boot tells also that it was given something wrong; nothing else is done by that."""
+    if options.json and options.name == stages.GATE:
+        return common.given(host)
+    settings = common.read_settings(host, options.settings)
+    return common.Given(settings, common.read_expectation(host, options.expect))
 
 
 def _list(settings: Settings) -> int:
@@ -44,14 +51,14 @@ def _list(settings: Settings) -> int:
     return 0
 
 
-def _run(host: Host, settings: Settings, options: argparse.Namespace) -> int:
+def _run(host: Host, given: common.Given, options: argparse.Namespace) -> int:
     if options.json:
         # The boot waits for this process: it must not outlive the boot, nor its commands it.
         prctl.die_with_parent()
         signal.signal(signal.SIGTERM, _ended)
     stage = stages.BY_NAME[options.name]
-    wanted = common.read_expectation(host, options.expect)
-    work = Work(host, wanted, settings, options.seconds or stage.seconds(settings))
+    settings = given.settings
+    work = Work(host, given.expect, settings, options.seconds or stage.seconds(settings))
     work.depth = options.depth or settings.depth
     found = perform(stage, work)
     if options.json:
