@@ -21,6 +21,8 @@ MORE: Mapping[str, Mapping[str, Any]] = {
     "gcp-one": {"gpu": {"models": ["A100-40GB"]}, "clouds": ["gcp"]},
     "gcp-install": {"gpu": {"models": ["L4"]}, "clouds": ["gcp"],
                     "software": {"image": {"driver": "580.95.05"}, "framework": "pytorch==2.9"}},
+    "gcp-g4": {"gpu": {"models": ["RTX-PRO-6000-SE"]}, "clouds": ["gcp"]},
+    "aws-install": {"gpu": {"models": ["RTX-PRO-4500-SE"]}, "clouds": ["aws"]},
     "gcp-n1": {"gpu": {"models": ["T4"]}, "clouds": ["gcp"], "cpu": {"count": 4},
                "disk": {"data": "100GB"}},
     "gcp-fabric": {"gpu": {"models": ["H100"], "count": 8}, "nodes": 2, "fabric": "any",

@@ -65,6 +65,9 @@ BROKEN: list[tuple[integrity.Check, str, Mapping[str, str], Mapping[str, str], s
         ],
         integrity.branches_and_cuda_agree: [
             ("driver_branches", {"branch": "580"}, {"newest": "590.1"}, "of another branch"),
+            ("driver_branches", {"branch": "580"}, {"install": "570.1"}, "of another branch"),
+            ("driver_branches", {"branch": "580"}, {"install": "580"}, "no exact version"),
+            ("driver_branches", {"branch": "580"}, {"install": "580.999"}, "newer than the newest"),
             ("driver_branches", {"branch": "570"}, {"cuda": "13.0"}, "CUDA 13.0 needs 580"),
         ],
         integrity.images_are_for_known_machines: [

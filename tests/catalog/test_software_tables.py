@@ -60,6 +60,7 @@ BROKEN: list[tuple[str, dict[str, str], dict[str, str], str]] = [
     ("gpu_drivers", {"gpu_model": "L4"}, {"module": "closed"}, "module is `closed`"),
     ("driver_branches", {"branch": "580"}, {"kind": "old"}, "kind is `old`"),
     ("driver_branches", {"branch": "580"}, {"newest": "580.x"}, "newest is `580.x`"),
+    ("driver_branches", {"branch": "580"}, {"install": "580.x"}, "install is `580.x`"),
     ("cuda_drivers", {"cuda_major": "13"}, {"driver_min": ""}, "driver_min is ``"),
     ("images", {"cloud": "gcp"}, {"cpu_arch": "sparc"}, "cpu_arch is `sparc`"),
 ]

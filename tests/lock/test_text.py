@@ -109,7 +109,7 @@ def test_a_file_that_is_not_as_it_was_written_is_refused_with_the_way_out(
 
 def test_every_field_of_an_entry_is_under_the_seal(tmp_path: Path) -> None:
     path = tmp_path / "gputier.dev.lock"
-    whole = {"attached": "1 × T4", "attached_ssds": 2}
+    whole = {"attached": "1 × T4", "attached_ssds": 2, "driver": "580.95.05"}
     text = render_lock(Lock("dev", {"chat": entry(**whole)}))
     lines = [line for line in text.splitlines() if line.startswith("  ")]
     assert {line.split(":")[0].strip() for line in lines} == {

@@ -60,8 +60,9 @@ def test_a_family_of_gcp_moves_and_an_image_does_not() -> None:
     assert on("g2-standard-4", "gcp", image=f"{path}family/mine").image.family
 
 
-def test_a_version_is_installed_only_where_it_is_declared() -> None:
-    assert on("p3.2xlarge").driver.version is None
+def test_what_is_installed_is_an_exact_version_and_what_an_image_holds_is_not() -> None:
+    assert on("p3.2xlarge").driver.version == "580.159.04"
+    assert on("g7.8xlarge").driver.version == "595.91.07"
     exact = on("p3.2xlarge", image={"driver": "580.95.05"}).driver
     assert (exact.source, exact.branch, exact.version) == ("install", "580", "580.95.05")
     held = on("g6.xlarge", image={"id": "ami-0abc12345678def00", "driver": "580.95.05"}).driver

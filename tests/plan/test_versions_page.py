@@ -48,12 +48,15 @@ def test_the_page_lists_cuda_and_the_branches(generated: Generated) -> None:
         ),
     )
     branches = table(
-        ("branch", "kind", "came with CUDA", "newest known", "source"),
+        ("branch", "kind", "came with CUDA", "newest known", "installed", "source"),
         (
-            (b.branch, b.kind, b.cuda, b.newest or "", marked(b.source, b.as_of, b.status))
+            (
+                b.branch, b.kind, b.cuda, b.newest or "", b.install or "no packages",
+                marked(b.source, b.as_of, b.status),
+            )
             for b in facts.branches
         ),
-    )
+    )  # fmt: skip
     generated(PAGE, "cuda", f"{cuda}\n\n{branches}")
 
 

@@ -41,8 +41,8 @@ def render(
 
     `inline` is the pinned bundle itself, to be carried in the user data. Raises `InvalidInput` when
     the user data is larger than the cloud takes, when the cloud would not wait for the last stage,
-    for a driver to install of no exact version, and for a bundle that is not the pinned one;
-    `ValueError` when nothing was chosen.
+    and for a bundle that is not the pinned one; `ValueError` when nothing was chosen. The plan
+    refuses the first two itself.
     """
     if plan.chosen is None:
         raise ValueError(f"no machine was chosen for {plan.name}")
@@ -77,19 +77,10 @@ def _read(name: str, text: str) -> node.Settings:
     try:
         return node.read(text)
     except node.BadSettings as error:
-        where = f"workloads.{name}"
-        raise InvalidInput([_unreadable(where, problem) for problem in error.problems]) from None
-
-
-def _unreadable(where: str, problem: str) -> Problem:
-    if problem.startswith("driver.version"):
-        message = "the driver is installed at boot, and nothing says which version exactly"
-        return Problem(
-            f"{where}.software.image.driver",
-            message,
-            "name one, such as 580.95.05, or an image that has a driver",
-        )
-    return Problem(where, f"no machine could read its settings: {problem}", "report it")
+        # The plan leaves nothing out and makes nothing up: this is a mistake of ours.
+        where, words = f"workloads.{name}", "no machine could read its settings"
+        problems = [Problem(where, f"{words}: {one}", "report it") for one in error.problems]
+        raise InvalidInput(problems) from None
 
 
 def _with_deadline(written: Mapping[str, object], found: Deadline) -> dict[str, object]:

@@ -55,11 +55,17 @@ def drivers_cover_every_card(catalog: Catalog) -> Iterator[str]:
 
 
 def branches_and_cuda_agree(catalog: Catalog) -> Iterator[str]:
-    """A branch's newest release is of that branch, and runs the CUDA it came with."""
+    """A branch's releases are of that branch, and run the CUDA it came with. What is installed is
+    an exact version, which a branch alone is not."""
     facts = catalog.software
     for one in facts.branches:
-        if one.newest and one.newest.split(".")[0] != one.branch:
-            yield f"branch {one.branch}: {one.newest} is of another branch"
+        for release in filter(None, (one.newest, one.install)):
+            if release.split(".")[0] != one.branch:
+                yield f"branch {one.branch}: {release} is of another branch"
+        if one.install and "." not in one.install:
+            yield f"branch {one.branch}: {one.install} is no exact version to install"
+        if one.install and parse_version(one.install) > parse_version(one.newest or one.branch):
+            yield f"branch {one.branch}: {one.install} is newer than the newest known"
         needed = facts.cuda.get(parse_version(one.cuda)[0])
         if needed and parse_version(needed.driver_min)[0] > int(one.branch):
             yield f"branch {one.branch}: CUDA {one.cuda} needs {needed.driver_min}"

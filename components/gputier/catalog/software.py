@@ -87,12 +87,14 @@ class CardDriver(NamedTuple):
 
 
 class Branch(NamedTuple):
-    """A driver branch: the CUDA version it came with and its newest known release."""
+    """A driver branch: the CUDA version it came with, its newest known release, and the one that
+    is installed: the newest of which packages are known for the systems here, None without any."""
 
     branch: str
     kind: str  # lts, production, new-feature or ended
     cuda: str
     newest: str | None
+    install: str | None
     source: str
     as_of: str
     status: str
@@ -214,6 +216,7 @@ def _branch(row: Row) -> Branch:
         _one_of(row, "kind", ("lts", "production", "new-feature", "ended")),
         _version(row, "cuda"),
         _maybe_version(row, "newest"),
+        _maybe_version(row, "install"),
         *_rest(row),
     )
 

@@ -27,7 +27,8 @@ class Entry:
     """One workload's machine. `usd_per_hour` is for all its machines, None when unknown;
     `hours_per_month` is how long they run; `digest` is of the declaration it was chosen for.
     `bundle` is the SHA-256 of what its machines run to boot and prove themselves, `image` an id or
-    a family; both are "" in a lock of a release that did not hold them."""
+    a family; both are "" in a lock of a release that did not hold them. `driver` is the exact
+    version that is installed at boot, "" where the image has one."""
 
     digest: str
     cloud: str
@@ -50,6 +51,7 @@ class Entry:
     bundle: str = ""
     bundle_version: str = ""
     image: str = ""
+    driver: str = ""
 
     @property
     def usd_per_month(self) -> float | None:
@@ -143,7 +145,7 @@ def digest_of(declaration: Declaration, name: str) -> str:
 def _entry(w: WorkloadPlan, plan: StackPlan, declaration: Declaration) -> Entry:
     if w.chosen is None:
         raise ValueError(f"{w.name} has no machine")
-    v, image, bundle = w.chosen.verdict, w.chosen.boot.image, current_bundle()
+    v, boot, bundle = w.chosen.verdict, w.chosen.boot, current_bundle()
     cost = v.cost
     attached = f"{v.type.attached_count} × {v.type.gpu_model}" if v.machine.host else None
     return Entry(
@@ -167,7 +169,8 @@ def _entry(w: WorkloadPlan, plan: StackPlan, declaration: Declaration) -> Entry:
         catalog_as_of=plan.catalog_as_of,
         bundle=bundle.sha256,
         bundle_version=bundle.version,
-        image=image.id or image.family or "",
+        image=boot.image.id or boot.image.family or "",
+        driver=boot.driver.version or "",
     )
 
 
@@ -182,9 +185,9 @@ def merged(
     upgrade: Iterable[str] = (),
     former: Mapping[str, str] | None = None,
 ) -> Lock:
-    """What to write: an entry whose declaration did not change keeps its machine, bundle and image,
-    unless it is named in `upgrade`: a new release alone changes no machine's user data. `former`
-    are the names that renamed workloads had: a rename keeps the machine too."""
+    """What to write: an entry whose declaration did not change keeps its machine, bundle, image and
+    driver, unless it is named in `upgrade`: a new release alone changes no machine's user data.
+    `former` are the names that renamed workloads had: a rename keeps the machine too."""
     kept = dict(new.entries)
     wanted = set(upgrade)
     standing = dict(old.entries) if old else {}
@@ -199,13 +202,17 @@ def merged(
 
 
 def _completed(entry: Entry, fresh: Entry) -> Entry:
-    """An entry of a release that pinned no bundle, with today's where the machine is the same."""
-    same = (entry.cloud, entry.catalog_type) == (fresh.cloud, fresh.catalog_type)
-    if entry.bundle or not same:
+    """An entry of a release that pinned no bundle, or no driver, with today's where the machine is
+    the same."""
+    if (entry.cloud, entry.catalog_type) != (fresh.cloud, fresh.catalog_type):
         return entry
-    return replace(
-        entry, bundle=fresh.bundle, bundle_version=fresh.bundle_version, image=fresh.image
-    )
+    if not entry.bundle:
+        bundle = {"bundle": fresh.bundle, "bundle_version": fresh.bundle_version}
+        return replace(entry, **bundle, image=fresh.image, driver=fresh.driver)
+    # On the same image the same is to be installed; another may have its driver.
+    if not entry.driver and entry.image == fresh.image:
+        return replace(entry, driver=fresh.driver)
+    return entry
 
 
 def compare(old: Lock | None, new: Lock) -> tuple[Change, ...]:
@@ -339,6 +346,8 @@ def _boots_anew(before: Entry, after: Entry) -> Iterator[str]:
         yield f", bundle {after.bundle_version} ({after.bundle[:8]})"
     if before.image != after.image:
         yield ", another image"
+    if before.driver != after.driver:
+        yield f", driver {after.driver or 'of the image'}"
 
 
 def _place(entry: Entry) -> str:

@@ -8,7 +8,8 @@ from gputier.catalog import Catalog
 from gputier.errors import InvalidInput, Problem, StaleLock
 from gputier.lock.entries import Entry, Lock, check_lock, lock_command
 from gputier.lock.images import held_image
-from gputier.plan import WorkloadPlan, plan_workload
+from gputier.plan import DriverPlan, WorkloadPlan, plan_workload
+from gputier.plan.boot import INSTALL, PREBAKED
 from gputier.workload import CapacityChoice, Declaration, Workload
 
 
@@ -36,9 +37,30 @@ def locked_plan(lock: Lock, declaration: Declaration, name: str, catalog: Catalo
     gone = choice is None or found is None or _held(found) != _of(entry)
     if gone or found is None or found.chosen is None:
         raise StaleLock(_gone(declaration, name, entry))
-    image = held_image(entry, found.chosen.boot.image)
-    boot = found.chosen.boot._replace(image=image)
+    boot = found.chosen.boot
+    driver = held_driver(entry, boot.driver, catalog)
+    if driver is None:
+        raise StaleLock(_unpinned(declaration, name))
+    image = held_image(entry, boot.image)
+    if driver.source != boot.driver.source:
+        image = image._replace(driver=None, cuda=None)  # of an image that the lock does not hold
+    boot = boot._replace(image=image, driver=driver)
     return found._replace(choice=choice, chosen=found.chosen._replace(boot=boot))
+
+
+def held_driver(entry: Entry, planned: DriverPlan, catalog: Catalog) -> DriverPlan | None:
+    """The driver of a locked machine: the version that the lock says, whatever would be installed
+    today; None where one is installed and the lock does not say which."""
+    if entry.driver:
+        branch = entry.driver.partition(".")[0]
+        return planned._replace(source=INSTALL, branch=branch, version=entry.driver)
+    if planned.source != INSTALL:
+        return planned
+    # Today no image has the driver; the locked one had it.
+    has = next((i.driver for i in catalog.software.images if i.name == entry.image), None)
+    if has is None:
+        return None
+    return planned._replace(source=PREBAKED, branch=has.partition(".")[0], version=None)
 
 
 def _planned(
@@ -96,6 +118,16 @@ def _of(entry: Entry) -> Held:
         entry.catalog_type,
         entry.attached_ssds,
         entry.nodes,
+    )
+
+
+def _unpinned(declaration: Declaration, name: str) -> Problem:
+    command = lock_command(declaration)
+    return Problem(
+        name,
+        f"the lock of `{name}` does not say which driver is installed at boot",
+        f"run `{command}`; where that changes nothing, `{command} --upgrade {name}`",
+        declaration.positions.at(f"workloads.{name}"),
     )
 
 

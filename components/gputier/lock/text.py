@@ -20,8 +20,8 @@ from gputier.errors import Problem, StaleLock
 from gputier.lock.entries import Entry, Lock
 
 VERSION = 1
-#: Fields that locks of earlier releases do not have; `check_lock` asks for them.
-BOOTED = ("bundle", "bundle_version", "image")
+#: Fields that a block may lack: of an earlier release, or with a driver of the image.
+BOOTED = ("bundle", "bundle_version", "image", "driver")
 _HEADER = re.compile(r"# gputier lock (\d+)\b")
 _NAME = re.compile(r"([a-z][a-z0-9-]*):")
 _FIELD = re.compile(r"  ([a-z_]+): (.+)")

@@ -29,6 +29,8 @@ GROUP_GATES: Mapping[str, str] = {
 }
 LONE_GATE = "file"
 DEFAULT_DEPTH = "quick"
+#: Where a machine has its driver from.
+PREBAKED, INSTALL = "prebaked", "install"
 #: From so many NVLinked GPUs on, data-centre machines since Ampere join them by NVSwitch, which
 #: needs Fabric Manager (docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide).
 NVSWITCH_GPUS = 8
@@ -52,8 +54,9 @@ class ImagePlan(NamedTuple):
 
 
 class DriverPlan(NamedTuple):
-    """The NVIDIA driver: `source` prebaked or install; `module` open or proprietary. `min` is the
-    oldest that card and framework take, `max` the last branch of the card; None is no bound."""
+    """The NVIDIA driver: `source` prebaked or install; `version` is the exact one to install, None
+    where it is prebaked; `module` open or proprietary. `min` is the oldest that card and framework
+    take, `max` the last branch of the card; None is no bound."""
 
     source: str
     branch: str
@@ -172,13 +175,13 @@ def _driver(chosen: Verdict, gpu: Gpu, agreed: Agreed | Reason) -> DriverPlan:
     rack = gpu.model in RACK_SCALE
     switched = bool(row.nvlink) and row.gpu_devices >= NVSWITCH_GPUS and recent
     if isinstance(agreed, Reason):
-        return DriverPlan("prebaked", "", None, "proprietary", switched, rack, None, None)
-    branch, _, rest = (agreed.driver or "").partition(".")
+        return DriverPlan(PREBAKED, "", None, "proprietary", switched, rack, None, None)
+    branch = (agreed.driver or "").partition(".")[0]
     return DriverPlan(
-        source="prebaked" if agreed.prebaked else "install",
+        source=PREBAKED if agreed.prebaked else INSTALL,
         branch=branch,
         # What a family holds moves with it: only an installed driver is of a version we choose.
-        version=agreed.driver if rest and not agreed.prebaked else None,
+        version=None if agreed.prebaked else agreed.driver,
         module=agreed.module,
         fabric_manager=switched,
         imex=rack,

@@ -36,9 +36,9 @@ FIRST_OPEN_BRANCH = 515
 
 
 class Agreed(NamedTuple):
-    """What goes together on one machine. `driver` is what is known of the version: exact, or a
-    branch; None where the image is somebody's own and does not say. `doubts` are the parts that
-    rest on no source."""
+    """What goes together on one machine. `driver` is exact where it is installed; of an image it is
+    what is known of it: exact, or a branch; None where the image is somebody's own and does not
+    say. `doubts` are the parts that rest on no source."""
 
     image: MachineImage | None
     driver: str | None
@@ -280,9 +280,9 @@ class Contract:
             if image.driver and self._will_do(image.driver, bounds) and _is_for(image, row):
                 return self._agreed(gpu, (image, image.driver, True), bounds, wheel)
         plain = next((image for image in offered if image.driver is None), None)
-        driver = self._declared_driver or self._branch(bounds)
-        if driver is None:
-            return _driver_reason(f"{gpu.model}: {bounds}", "no branch between them", bounds)
+        driver = self._installed(gpu, bounds)
+        if isinstance(driver, Reason):
+            return driver
         return self._agreed(gpu, (plain, driver, False), bounds, wheel)
 
     def _agreed(
@@ -323,11 +323,25 @@ class Contract:
             return driver == declared
         return parse_version(driver)[0] == parse_version(declared)[0]
 
-    def _branch(self, bounds: _Bounds) -> str | None:
-        """The branch to install: one that is kept for long, within what card and wheel take."""
+    def _installed(self, gpu: Gpu, bounds: _Bounds) -> str | Reason:
+        """The exact version to install: declared, of the declared branch, or of one that is kept
+        for long, within what card and wheel take. Only versions of which packages are known: what
+        no repository has would be found out on the machine."""
+        declared = self._declared_driver
+        if declared and "." in declared:
+            return declared
         order = sorted(self._facts.branches, key=_branch_order)
-        fits = (b.branch for b in order if bounds.hold(b.newest or b.branch))
-        return next(fits, None)
+        wanted = [b for b in order if declared in (None, b.branch)]
+        fits = (b.install for b in wanted if b.install and bounds.hold(b.install))
+        found = next(fits, None)
+        if found:
+            return found
+        needed = f"{gpu.model}: {bounds}"
+        held = [b.branch for b in wanted if bounds.hold(b.newest or b.branch)]
+        if not held:
+            return _driver_reason(needed, "no branch between them", bounds)
+        relax = "software.image: your own, which has the driver"
+        return Reason(RULE, needed, f"no packages of branch {', '.join(held)}", relax)
 
 
 def contract_of(catalog: Catalog, software: Software) -> Contract:
