@@ -190,7 +190,7 @@ CASES: dict[str, Case] = {
     "disk.kms_key": Case("alias/gpu"),
     "network.subnets": Case(["subnet-0abc"], {"network": {"vpc": "vpc-0abc"}}),
     "identity.role": Case("gpu-node"),
-    "identity.permissions_boundary": Case("arn:aws:iam::123456789012:policy/bound"),
+    "identity.permissions_boundary": Case("arn:aws:iam::123456789012:policy/bound", AWS),
     "identity.reports": Case("remove"),
     "rollout": Case("rolling"),
     "tags": Case({"team": "vision"}),
