@@ -22,7 +22,8 @@ Generated = Callable[[str, str, str], None]
 PAGE = "docs/boot.md"
 
 # Number → thread, what happened. 1 to 9 are about disks, 10 to 25 packages and drivers, 26 to 40
-# NVSwitch, MIG and containers, 41 to 49 the network.
+# NVSwitch, MIG and containers, 41 to 49 the network, 50 to 65 hardware and what judges it, 66 to 70
+# gates.
 INCIDENTS: dict[int, tuple[str, str]] = {
     1: ("awslabs/amazon-eks-ami#2755", "a stop wiped the local disks, and a marker said that the array exists"),
     2: ("awslabs/amazon-eks-ami#2386", "making the array hangs"),
@@ -73,9 +74,32 @@ INCIDENTS: dict[int, tuple[str, str]] = {
     47: ("NVIDIA/nccl#229", "sockets although the fabric works: no plugin"),
     48: ("canonical/cloud-init#4085", "metadata.google.internal cannot be resolved yet"),
     49: ("Mirantis/ceph-lcm#50", "work that begins before the network"),
+    50: ("NVIDIA/open-gpu-kernel-modules#446", "the card's own processor (GSP) hangs, and every tool with it"),
+    51: ("Azure/azurehpc#714", "the health check itself hung, and the cause was never known"),
+    52: ("NVIDIA/open-gpu-kernel-modules#507", "Xid 79: a GPU fell off the bus"),
+    53: ("aws/eks-node-monitoring-agent#245", "a failed row remap that nobody watched; jobs came out wrong"),
+    54: ("awslabs/awsome-distributed-ai#1190", "Xid 64 was reset, and is a reason to give the card back"),
+    55: ("NVIDIA/NVSentinel#1826", "DCGM's codes copied by hand, and wrongly"),
+    56: ("leptonai/gpud#987", "healthy nodes condemned for errors that were repaired"),
+    57: ("NVIDIA/DCGM#198", "level 2 passes with every NVLink down"),
+    58: ("NVIDIA/DCGM#284", "no memory for the memory test, and a pass"),
+    59: ("NVIDIA/DCGM#272", "DCGM's own bandwidth test fails right behind its burn"),
+    60: ("aws/aws-k8s-tester#806", "DCGM fails a type whose link is narrow by design"),
+    61: ("pytorch/pytorch#162531", "green for months: the driver was too old, and all ran on the CPU"),
+    62: ("sgl-project/sglang#11395", "a driver older than the wheel, and the CPU instead"),
+    63: ("pytorch/pytorch#167244", "CUDA is there, and the first kernel has no image for the card"),
+    64: ("Comfy-Org/ComfyUI#16438", "the same: CUDA 13 has forgotten the V100"),
+    65: ("NVIDIA/nccl-tests#212", "a bandwidth judged with messages that are too small"),
+    66: ("runatlantis/terraform-gce-atlantis#208", "an autohealer with less patience than a boot needs"),
+    67: ("convox/rack#1389", "in service before its set-up had ended"),
+    68: ("PrairieLearn/PrairieLearn#15586", "the hook's answer was lost once, and the node hung until its timeout"),
+    69: ("GoogleCloudPlatform/cluster-toolkit#5917", "NVML waited for, without a limit"),
+    70: ("GoogleCloudPlatform/cluster-toolkit#3673", "DCGM left out by accident"),
 }  # fmt: skip
 # What no boot script can prevent or name.
-WHY_NOT: dict[int, str] = {}
+WHY_NOT: dict[int, str] = {
+    59: "DCGM's bandwidth test is of level 3, which decides about no node: what a plan wants as a burn-in is judged as `standard` before joining, and bandwidth by a test of our own, run alone",
+}
 
 
 def named(name: str) -> set[int]:

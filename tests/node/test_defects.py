@@ -90,7 +90,7 @@ def test_7_four_gpus_are_as_many_as_planned_and_reset_is_severity_6(run: Judge) 
     assert outcome(run(changed("a4x-highgpu-4g", dcgm(failed(85, 6)))), "dcgm-1") == REBOOT
 
 
-def test_8_a_floor_is_held_against_a_message_large_enough_and_not_above_what_is_measured(
+def test_8_incident_65_a_floor_is_held_against_a_message_large_enough_and_not_above_what_is_measured(
     run: Judge,
 ) -> None:
     """475 GB/s is what eight H100 reach; 8 GiB messages are asked for."""
@@ -100,7 +100,7 @@ def test_8_a_floor_is_held_against_a_message_large_enough_and_not_above_what_is_
     assert call[call.index("-b") + 1] == "8G"
 
 
-def test_9_dcgms_pcie_verdict_gives_way_to_the_planned_width(run: Judge) -> None:
+def test_9_incident_60_dcgms_pcie_verdict_gives_way_to_the_planned_width(run: Judge) -> None:
     """x8 by design is no fault on such a type; a lane missing there is one."""
     machine = changed("g6.12xlarge", dcgm(failed(46, 5)))
     assert outcome(run(machine), "dcgm-1") == HEALTHY
@@ -125,7 +125,9 @@ def test_10_a_machine_without_any_gpu_has_a_verdict(run: Judge) -> None:
 # --- and of DCGM itself --------------------------------------------------------------------------
 
 
-def test_a_diagnostic_that_passes_with_all_links_down_convinces_nobody(run: Judge) -> None:
+def test_incident_57_a_diagnostic_that_passes_with_all_links_down_convinces_nobody(
+    run: Judge,
+) -> None:
     def down(machine: Machine) -> None:
         for one in machine.gpus:
             one.links_down = set(range(18))

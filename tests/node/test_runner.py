@@ -134,7 +134,7 @@ def test_an_expectation_that_cannot_be_read_is_told_to_the_cloud() -> None:
 # --- time ---------------------------------------------------------------------------------------
 
 
-def test_a_stage_that_hangs_is_killed_at_its_limit_and_named() -> None:
+def test_incident_69_a_stage_that_hangs_is_killed_at_its_limit_and_named() -> None:
     machine = Booting(limits={"driver": 30}, **DRIVER)
     machine.scripts["driver"] = passes(10_000)
     assert machine.boot() == 40

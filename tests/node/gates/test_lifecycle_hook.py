@@ -94,7 +94,7 @@ def test_nobody_is_kept_out_where_the_gate_does_not_enforce(
      Fault(body=COMPLETE, status=400, text="<Code>Throttling</Code>", times=5)],
     ids=["down", "dropped", "lost", "lost again", "throttled"],
 )  # fmt: skip
-def test_a_completion_is_tried_until_it_is_heard(
+def test_incident_68_a_completion_is_tried_until_it_is_heard(
     world: World, report: dict[str, Any], fault: Fault
 ) -> None:
     """github.com/PrairieLearn/PrairieLearn/issues/15586: one failure and the node hung."""
@@ -221,7 +221,7 @@ def test_a_bad_node_does_not_stay_in_the_warm_pool(world: World) -> None:
     assert state(world) == TERMINATING
 
 
-def test_heartbeats_keep_the_hook_waiting(world: World) -> None:
+def test_incident_67_heartbeats_keep_the_hook_waiting(world: World) -> None:
     world.autoscaling.nodes[INSTANCE].until -= 3000
     before = world.autoscaling.nodes[INSTANCE].until
     assert hook(world).heartbeat() is None
