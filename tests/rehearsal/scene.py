@@ -22,6 +22,20 @@ from tests.rehearsal.vm import Disk, Hardware, VirtualMachine
 from tests.standins.metadata import Metadata
 
 SEED = "/var/lib/cloud/seed/nocloud"
+#: What Google's guest agent does at every boot, in the place of it: no plain distribution has it.
+STARTUP = "instance/attributes/startup-script"
+GUEST_AGENT = f"""[Unit]
+Description=Stand-in for the startup scripts of Google's guest agent
+Wants=network-online.target
+After=network-online.target
+[Service]
+Type=oneshot
+ExecStart=/bin/sh -c 'curl -fsS --retry 30 --retry-connrefused --retry-delay 1 \
+  -H "Metadata-Flavor: Google" http://169.254.169.254/computeMetadata/v1/{STARTUP} \
+  -o /run/startup-script && exec /bin/bash /run/startup-script'
+[Install]
+WantedBy=multi-user.target
+"""
 M = TypeVar("M", Container, VirtualMachine)
 STAGE = re.compile(
     r"gputier-node: stage (?P<name>[\w-]+): (?P<outcome>\w+), (?P<seconds>[\d.]+) of "
@@ -43,7 +57,11 @@ class Stage:
 
 @dataclass(slots=True)
 class Part:
-    """What one machine is: faults by boot, trouble in its cloud, what its image brings besides."""
+    """What one machine is: faults by boot, trouble in its cloud, what its image brings besides.
+
+    `by`: how it is given its user data: nocloud (a seed in the image), ec2 or startup-script (by
+    the metadata service; the latter runs it again at every boot).
+    """
 
     plan: str = "group"
     boots: tuple[tuple[str, ...], ...] = ((),)
@@ -122,6 +140,11 @@ def layer_of(part: Part, cloud: Cloud, container: bool) -> Layer:
     if part.by == "nocloud":
         layer.put(f"{SEED}/user-data", told.rendered.text)
         layer.put(f"{SEED}/meta-data", f"instance-id: {part.instance}\n")
+    if part.by == "startup-script":
+        layer.put("/etc/systemd/system/google-startup-scripts.service", GUEST_AGENT)
+        layer.enable("google-startup-scripts.service")
+        layer.put(f"{SEED}/user-data", "#cloud-config\n{}\n")
+        layer.put(f"{SEED}/meta-data", f"instance-id: {part.instance}\n")
     if part.image:
         part.image(layer)
     return layer
@@ -164,6 +187,8 @@ def _around(part: Part, cloud: Cloud | None) -> Generator[tuple[Cloud, Metadata,
         own = where.metadata(part.instance)
         if part.by == "ec2":
             own.set("user-data", where.given.rendered.text)
+        if part.by == "startup-script":
+            own.set(STARTUP, where.given.rendered.text)
         if part.trouble:
             part.trouble(where, own)
         where.serve(network, own, part.late)

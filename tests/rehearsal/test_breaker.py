@@ -11,7 +11,7 @@ from tests.rehearsal.plans import given
 from tests.rehearsal.scene import Part, in_container
 
 pytestmark = [pytest.mark.rehearsal(seconds=25), pytest.mark.enable_socket]
-LIMIT = 90.0
+LIMIT = 120.0
 OLDER = "driver of an older branch"
 
 

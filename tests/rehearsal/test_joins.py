@@ -15,7 +15,7 @@ from tests.rehearsal.scene import Part, Scene, in_container
 from tests.rehearsal.timeline import Timeline, measure
 
 pytestmark = [pytest.mark.rehearsal(seconds=8), pytest.mark.enable_socket]
-LIMIT = 90.0
+LIMIT = 120.0
 RAN = "/var/lib/workload-ran"
 
 
@@ -54,7 +54,9 @@ def test_a_machine_of_a_group_at_aws_says_continue_and_then_works(
 def test_a_machine_of_a_group_at_google_is_503_until_it_is_proved(
     image: Image, tmp_path: Path, measured: Callable[[Timeline], None]
 ) -> None:
-    with in_container(image, tmp_path, Part("autohealed", instance="tuner-a1")) as scene:
+    with in_container(
+        image, tmp_path, Part("autohealed", instance="tuner-a1", by="startup-script")
+    ) as scene:
         assert scene.machine.wait(lambda: health(scene) == 503, LIMIT), scene.account()
         scene.ends("healthy", "", LIMIT)
         assert scene.machine.wait(lambda: health(scene) == 200, 20), scene.account()

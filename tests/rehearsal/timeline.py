@@ -22,7 +22,7 @@ DONE = re.compile(
     r"gputier-node: stage (?P<name>[\w-]+): (?P<outcome>\w+), (?P<seconds>[\d.]+) of "
     r"(?P<limit>[\d.]+) s"
 )
-UP = re.compile(r"^\[ *(?P<up>[\d.]+)\]")
+UP = re.compile(r"\[ *(?P<up>\d+\.\d+)\] ")
 START = "start"
 
 
@@ -70,7 +70,7 @@ def measure(scene: Scene[Any], machine: Container | VirtualMachine) -> Timeline:
 def rows_of(console: str, bundle: float) -> list[Row]:
     found: list[Row] = []
     for line in console.splitlines():
-        up = UP.match(line)
+        up = UP.search(line)
         if up is None:
             continue
         ended = float(up["up"])
