@@ -36,10 +36,14 @@ def files(work: Work) -> bool:
     }
     changed = False
     for path, text in texts.items():
-        if text is None or work.host.read(path) == whole(text):
+        if work.host.read(path) == (None if text is None else whole(text)):
             continue
         try:
-            work.host.write(path, whole(text), 0o600)
+            if text is None:
+                # Of an earlier plan, or of the machine that the image was made of.
+                work.host.remove(path)
+            else:
+                work.host.write(path, whole(text), 0o600)
         except OSError as error:
             raise Halt(config(f"{path} cannot be written: {error}")) from None
         changed = True

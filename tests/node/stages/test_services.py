@@ -13,7 +13,7 @@ from tests.node.stages.test_network import with_efa
 from tests.node.stages.test_texts import arguments
 
 from gputier.node import cli, gate, gpudirect, interruption, running, services, units
-from gputier.node.stages import Work, metrics, workload
+from gputier.node.stages import Work, collectives, metrics, workload
 from gputier.node.stages import services as stage
 
 HOOK = {"kind": "lifecycle-hook", "group": "g", "hook": "h"}
@@ -110,6 +110,29 @@ def test_units_are_not_read_again_below_a_running_workload() -> None:
     done(stage.run, again)
     assert "systemctl daemon-reload" not in changes(box, since)
     assert "next boot" in again.warnings[0]
+
+
+def test_what_an_earlier_plan_left_is_gone() -> None:
+    """On this disk, or on the one that the machine's image was made of."""
+    box = Box()
+    declared = {
+        "gate": {"kind": "health-endpoint"}, "container": CONTAINER, "before_stop": "save",
+        "nccl": {"NCCL_NET_PLUGIN": "ofi"},
+    }  # fmt: skip
+    done(collectives.run, job(box, **declared))
+    box.files[collectives.NCCL_CONF] += "NCCL_DEBUG=WARN\n"
+    done(stage.run, job(box, **declared))
+    for name in (services.METRICS, gpudirect.RXDM):
+        box.files[f"{units.FOLDER}/{name}"] = "[Service]\nExecStart=/bin/true\n"
+    result = done(stage.run, job(box))
+    assert result.changed
+    for name in (services.SERVE, services.METRICS, gpudirect.RXDM, units.WORKLOAD):
+        assert f"{units.FOLDER}/{name}" not in box.files, name
+        assert f"systemctl disable --now {name}" in box.calls, name
+    for path in (running.ENVIRONMENT, running.BEFORE_STOP, collectives.ENVIRONMENT):
+        assert path not in box.files, path
+    assert box.files[collectives.NCCL_CONF] == "NCCL_DEBUG=WARN\n", "somebody's own line"
+    assert not done(stage.run, job(box)).changed
 
 
 # --- the workload's unit ------------------------------------------------------------------------

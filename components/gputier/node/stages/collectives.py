@@ -54,6 +54,16 @@ def run(work: Work) -> StageResult:
     return ok(words, changed)
 
 
+def forget(work: Work) -> bool:
+    """Take back what an earlier plan had set; whether there was anything."""
+    content = work.host.read(NCCL_CONF) or ""
+    rest = BLOCK.sub("", content)
+    there = work.host.exists(ENVIRONMENT)
+    if there:
+        work.host.remove(ENVIRONMENT)
+    return (rest != content and work.put(NCCL_CONF, rest)) or there
+
+
 def with_block(content: str, found: Mapping[str, str]) -> str:
     """NCCL's file with ours in front: of two lines for one variable it takes the first.
 

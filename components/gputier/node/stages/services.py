@@ -5,9 +5,9 @@ Behind the gate nothing reloads systemd any more: running containers could lose 
 
 from __future__ import annotations
 
-from gputier.node import running, services, units
+from gputier.node import gpudirect, running, services, stages, units
 from gputier.node.settings import APPLICATION_HEALTH, HEALTH_ENDPOINT
-from gputier.node.stages import StageResult, Work, config, ok
+from gputier.node.stages import StageResult, Work, collectives, config, ok
 
 SERVED = (HEALTH_ENDPOINT, APPLICATION_HEALTH)
 
@@ -27,8 +27,31 @@ def run(work: Work) -> StageResult:
                       "mend that text in the declaration")  # fmt: skip
     stale = [one for one in early if work.host.read(one.path) not in (None, one.text)]
     made = [*early, target, path, *late, *([own] if own else [])]
+    changed = _forgotten(work, {one.name for one in made}) or changed
     changed = units.install(work, *made) or changed
     changed = units.enable(work, path.name, *(one.name for one in (*early, *late))) or changed
     for one in (*early, path):
         changed = units.start(work, one.name, again=one in stale) or changed
     return ok(", ".join(one.name for one in made), changed)
+
+
+def _forgotten(work: Work, made: set[str]) -> bool:
+    """What an earlier plan left behind, on this disk or on that of the image: units that nobody
+    wants any more, NCCL's variables of another fabric. Whether there was any."""
+    stays = {
+        **{name: name in made for name in (services.SERVE, units.WORKLOAD)},
+        services.METRICS: work.settings.agent is not None,
+        gpudirect.RXDM: (work.settings.fabric or "").startswith("gpudirect"),
+    }
+    gone = [
+        name
+        for name, wanted in stays.items()
+        if not wanted and work.host.exists(f"{units.FOLDER}/{name}")
+    ]
+    for name in gone:
+        work.run("systemctl", "disable", "--now", name, limit=60.0)
+        work.host.remove(f"{units.FOLDER}/{name}")
+    if gone:
+        units.reload(work)
+    unused = stages.BY_NAME["collectives"].applies(work.settings) is not None
+    return (unused and collectives.forget(work)) or bool(gone)
