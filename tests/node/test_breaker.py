@@ -296,7 +296,9 @@ def prints(*gpus: str, **placement: str) -> Mapping[str, Any]:
         (prints("a", "b"), prints("c", "d"), False),
         (prints(), prints("a"), False),
         (prints("a"), prints(), False),
-        (prints(physical_host="h1"), prints("a", physical_host="h1"), True),
+        (prints(physical_host="h1"), prints(physical_host="h1"), True),
+        # Two machines of one host, or a host that was repaired: what it shows is judged.
+        (prints(physical_host="h1"), prints("a", physical_host="h1"), False),
         (prints("a", physical_host="h1"), prints("b", physical_host="h1"), False),
         (prints(physical_host="h1"), prints(physical_host="h2"), False),
         (prints(host_id="h-1"), prints(host_id="h-1"), True),

@@ -28,13 +28,15 @@ def same_host(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Whether two fingerprints are of one host.
 
     A GPU that fell off the bus is missing from one of them, so a part of the other is enough; a
-    GPU that neither holds in common was exchanged, and the host is another one since.
+    GPU that neither holds in common was exchanged, and the host is another one since. Where only
+    one of them shows any GPU the host's name is not enough: a host carries several machines, and
+    what shows its GPUs can be judged by them.
     """
+    smaller, larger = sorted((_gpus(one), _gpus(other)), key=len)
     for name in OF_ONE_HOST:
         mine, theirs = _placement(one).get(name), _placement(other).get(name)
-        if mine and mine == theirs:
-            return _gpus(one) <= _gpus(other) or _gpus(other) <= _gpus(one)
-    smaller, larger = sorted((_gpus(one), _gpus(other)), key=len)
+        if mine and mine == theirs and not larger:
+            return True
     return bool(smaller) and smaller <= larger
 
 
