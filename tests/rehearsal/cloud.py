@@ -21,7 +21,6 @@ from tests.standins.server import StandIn
 from tests.standins.signature import Credentials
 
 from gputier.boot import bucket_name
-from gputier.node.bucket import bucket_name as node_bucket_name
 
 ACCOUNT, REGION = "111122223333", "us-east-1"
 PROJECT, ZONE = "stand-in-project", "us-central1-a"
@@ -57,9 +56,8 @@ class Cloud:
             self.store = Gcs(bucket_name(*STACK, PROJECT, ZONE.rsplit("-", 1)[0]))
             self.compute = Compute(PROJECT)
             self.autoscaling = None
-        assert bucket_name is node_bucket_name
         self.services: list[StandIn] = []
-        self.put_bundle(given.bundle.read_bytes())
+        self.put_bundle(given.bundle)
 
     def put_bundle(self, data: bytes) -> None:
         sha = self.given.settings["bundle"]["sha256"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import subprocess
 from functools import cache
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import tests.node.machines
 from tests.rehearsal.layer import Layer
-from tests.rehearsal.needs import cache_folder
+from tests.rehearsal.needs import PATH, alone, cache_folder
 from tests.rehearsal.pretence import CURRENT, FRAMEWORK, KERNEL_LOG, PLACE, TOOLS, Pretence
 
 import gputier.node
@@ -98,15 +99,17 @@ def _text(name: str) -> str:
 
 @cache
 def libcuda() -> Path:
-    """The checks' own stand-in library, compiled once per process."""
+    """The checks' own stand-in library, compiled once for its source."""
     source = Path(str(tests.node.machines.__file__)).parent / "libcuda.c"
-    out = cache_folder() / "libcuda.so.1"
-    fresh = out.exists() and out.stat().st_mtime >= source.stat().st_mtime
-    if not fresh:
-        compiler = shutil.which("cc") or shutil.which("gcc")
-        assert compiler, "needs.ready() sees to a compiler"
-        part = out.with_suffix(".part")
-        command = [compiler, "-shared", "-fPIC", "-O1", "-o", str(part), str(source)]
-        subprocess.run(command, check=True, capture_output=True)
-        part.replace(out)
+    digest = hashlib.sha256(source.read_bytes()).hexdigest()[:16]
+    place = cache_folder()
+    out = place / f"libcuda-{digest}.so"
+    with alone(place, "libcuda"):
+        if not out.exists():
+            compiler = shutil.which("cc", path=PATH) or shutil.which("gcc", path=PATH)
+            assert compiler, "needs.ready() sees to a compiler"
+            part = out.with_suffix(".part")
+            command = [compiler, "-shared", "-fPIC", "-O1", "-o", str(part), str(source)]
+            subprocess.run(command, env={"PATH": PATH}, check=True, capture_output=True)
+            part.replace(out)
     return out

@@ -35,7 +35,8 @@ PACKAGES = {
     "cc": "gcc",
 }
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
-KEYRING_PACKAGE = "debian-archive-keyring"
+#: Packages that have no command to be known by.
+FILES = {KEYRING: "debian-archive-keyring", Path("/usr/include/stdlib.h"): "libc6-dev"}
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 APT_SECONDS = 600
 #: Before a command: killed with the thread that started it, and its mounts and children with it.
@@ -91,7 +92,7 @@ def _find(command: str) -> str | None:
 def missing(find: Callable[[str], str | None] = _find) -> list[str]:
     """Packages that are not installed."""
     wanted = {package for command, package in PACKAGES.items() if find(command) is None}
-    return sorted(wanted | (set() if KEYRING.exists() else {KEYRING_PACKAGE}))
+    return sorted(wanted | {package for file, package in FILES.items() if not file.exists()})
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -12,7 +13,6 @@ from typing import Any
 from unittest import mock
 
 from tests.node.machines import KINDS, Kind
-from tests.rehearsal.needs import cache_folder
 from tests.rehearsal.pretence import kind_of
 
 import gputier
@@ -83,7 +83,7 @@ class Given:
     name: str
     rendered: Rendered
     kind: Kind
-    bundle: Path
+    bundle: bytes
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -95,14 +95,13 @@ class Given:
 
 
 @cache
-def bundle() -> tuple[Path, Bundle]:
+def bundle() -> tuple[bytes, Bundle]:
     """The node bundle of this checkout, and what a lock would pin of it."""
-    file = cache_folder() / "bundle.pyz"
-    part = cache_folder() / f"bundle-{hashlib.sha256(str(Path.cwd()).encode()).hexdigest()[:8]}"
-    build.build(part)
-    digest = hashlib.sha256(part.read_bytes()).hexdigest()
-    part.replace(file.with_name(f"bundle-{digest}.pyz"))
-    return file.with_name(f"bundle-{digest}.pyz"), Bundle(digest, gputier.__version__)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "gputier-node.pyz")
+        build.build(file)
+        data = file.read_bytes()
+    return data, Bundle(hashlib.sha256(data).hexdigest(), gputier.__version__)
 
 
 @cache
@@ -119,10 +118,10 @@ def _given(name: str) -> Given:
     declared, catalog = DECLARED[name], load()
     plan = plan_workload(name, Workload(**declared.fields), catalog, declared.environment)
     assert plan.chosen, f"no machine was chosen for {name}"
-    file, pinned = bundle()
+    data, pinned = bundle()
     rendered = render(plan, catalog, STACK, pinned)
     expect, settings = json.loads(rendered.expectation), json.loads(rendered.settings)
     switches = SWITCHES if settings["driver"].get("fabric_manager") else 0
     driver = settings["driver"].get("version") or DRIVERS[settings["driver"]["branch"]]
     kind = kind_of(expect, driver, switches, declared.torch)
-    return Given(name, rendered, kind, file)
+    return Given(name, rendered, kind, data)

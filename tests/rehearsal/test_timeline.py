@@ -14,7 +14,7 @@ PICTURE = "docs/boot-timeline.svg"
 CONSOLE = """\
 [    2.253680] env[242]: gputier: bundle there after 0.3 s
 [    2.864407] gputier-node[254]: gputier-node: stage packages: healthy, 0.4 of 660 s: held
-host login: [    9.900000] gputier-node[254]: gputier-node: stage validate: healthy, 2.2 of 210 s: healthy
+login: [    9.900000] gputier-node[2]: gputier-node: stage validate: healthy, 2.2 of 210 s: healthy
 [    1.100000] env[99]: gputier: bundle there after 0.1 s
 [    2.200000] gputier-node[98]: gputier-node: stage packages: healthy, 0.4 of 660 s: held
 """
