@@ -297,6 +297,16 @@ def test_a_breaker_that_cannot_be_reached_stops_nothing(world: World) -> None:
     assert world.autoscaling.suspended == set()
 
 
+@pytest.mark.parametrize(("report", "stops"), [(CONFIG, True), (INCONCLUSIVE, False)])
+def test_a_breaker_that_may_not_be_written_is_refused_to_every_node_and_stops_the_fleet(
+    world: World, report: dict[str, Any], stops: bool
+) -> None:
+    world.store.denied = {("PUT", "breaker/")}
+    hook(world).settle(report)
+    assert world.autoscaling.suspended == ({"Launch"} if stops else set())
+    assert state(world) == TERMINATING
+
+
 def test_hardware_faults_keep_replacing(world: World) -> None:
     for number in range(4):
         hook(world).settle(REPLACE)

@@ -9,7 +9,7 @@ from typing import Any
 
 from gputier.node import bad_hosts, boots, gate, plain
 from gputier.node.breaker import Breaker, Decision
-from gputier.node.cloud import Trouble
+from gputier.node.cloud import Refused, Trouble
 from gputier.node.cloud.here import Here
 from gputier.node.cloud.http import Patience
 from gputier.node.cloud.identity import Identity
@@ -208,7 +208,13 @@ class Base(Gate):
     def _count(self) -> Decision:
         if self.joined():
             return Decision(False, (), "not a new node")
-        found = self._breaker().count(self.here().identity.instance_id, self.report)
+        try:
+            found = self._breaker().count(self.here().identity.instance_id, self.report)
+        except Refused as error:
+            if not error.denied or self.report.get("outcome") != CONFIG:
+                raise
+            # It refuses every node of the fleet alike, so nobody counts, ever (as the fetcher).
+            found = Decision(True, (), f"nobody may count: {error}")
         self.notes.append(f"breaker: {found.words}")
         return found
 
