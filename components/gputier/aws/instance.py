@@ -8,6 +8,7 @@ import pulumi_aws as aws
 from gputier.aws.machine import BLOCK, HELD, HOPS, HTTP_TOKENS, SPOT, Parts
 from gputier.aws.place import Place
 from gputier.plan import Chosen
+from gputier.plan.storage import Volume
 
 #: What a deployment does not change on a machine that somebody works on. Another image or subnet
 #: would replace it; another type or user data would stop it, and user data is read at the first
@@ -60,8 +61,43 @@ class Machine(pulumi.ComponentResource):
         data = storage.plan.data
         if data is not None:
             # The machine's own word for its zone: it is the one that the volume has to lie in.
-            storage.attach(data, self.machine, stand.zone_name or self.machine.availability_zone)
+            zone = stand.zone_name or self.machine.availability_zone
+            self._attach(place, data, storage.key, zone)
         self.register_outputs({"id": self.id})
+
+    def _attach(
+        self,
+        place: Place,
+        volume: Volume,
+        key: pulumi.Output[str] | None,
+        zone: pulumi.Input[str],
+    ) -> None:
+        """The data volume, which outlives the machine: another one gets the same volume."""
+        options = pulumi.ResourceOptions(parent=self)
+        made = aws.ebs.Volume(
+            place.logical("data"),
+            availability_zone=zone,
+            type=volume.kind,
+            size=volume.gib,
+            iops=volume.iops,
+            throughput=volume.throughput_mb_s,
+            snapshot_id=volume.snapshot,
+            encrypted=True,
+            kms_key_id=key,
+            region=place.region,
+            tags=place.tags,
+            opts=options,
+        )
+        aws.ec2.VolumeAttachment(
+            place.logical("data"),
+            instance_id=self.machine.id,
+            volume_id=made.id,
+            device_name=volume.device,
+            # A volume that is in use is never torn off: the machine is stopped first.
+            stop_instance_before_detaching=True,
+            region=place.region,
+            opts=options,
+        )
 
 
 def _market(chosen: Chosen) -> aws.ec2.InstanceInstanceMarketOptionsArgs | None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+import pulumi
 
 from gputier.errors import InvalidInput, Problem
 from gputier.lock import Bundle, current_bundle
@@ -17,7 +20,12 @@ MOST_ALERTS = 9
 
 def refuse(plans: Iterable[tuple[WorkloadPlan, Bundle]]) -> None:
     """Raises `InvalidInput` for what cannot be deployed."""
-    problems = [problem for plan, bundle in plans for problem in problems_of(plan, bundle)]
+    stack = pulumi.get_stack().rsplit("/", 1)[-1]
+    problems = [
+        replace(problem, hint=problem.hint.replace("STACK", stack))
+        for plan, bundle in plans
+        for problem in problems_of(plan, bundle)
+    ]
     if problems:
         raise InvalidInput(problems)
 

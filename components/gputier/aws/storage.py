@@ -8,7 +8,7 @@ import pulumi
 import pulumi_aws as aws
 
 from gputier.aws.place import Account, Place, account_of
-from gputier.plan.storage import KeyPlan, StoragePlan, Volume
+from gputier.plan.storage import KeyPlan, StoragePlan
 
 #: The service that starts a group's machines. Without the use of the key they vanish as they start
 #: (EC2 Auto Scaling user guide, required key policy for encrypted volumes, 2026). The role is there
@@ -125,37 +125,6 @@ class Storage(pulumi.ComponentResource):
             delete_on_termination=True,
             tags=self._place.tags,
         )
-
-    def attach(
-        self, volume: Volume, machine: aws.ec2.Instance, zone: pulumi.Input[str]
-    ) -> aws.ebs.Volume:
-        """A data volume of a lone machine, which outlives it: another machine gets the same one."""
-        place, options = self._place, pulumi.ResourceOptions(parent=self)
-        made = aws.ebs.Volume(
-            place.logical("data"),
-            availability_zone=zone,
-            type=volume.kind,
-            size=volume.gib,
-            iops=volume.iops,
-            throughput=volume.throughput_mb_s,
-            snapshot_id=volume.snapshot,
-            encrypted=True,
-            kms_key_id=self.key,
-            region=place.region,
-            tags=place.tags,
-            opts=options,
-        )
-        aws.ec2.VolumeAttachment(
-            place.logical("data"),
-            instance_id=machine.id,
-            volume_id=made.id,
-            device_name=volume.device,
-            # A volume that is in use is never torn off: the machine is stopped first.
-            stop_instance_before_detaching=True,
-            region=place.region,
-            opts=options,
-        )
-        return made
 
 
 def _launcher(account: Account) -> pulumi.Output[str]:
