@@ -25,12 +25,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=thorough)
         items[:] = [item for item in items if item not in thorough]
     load = [0.0] * AT_ONCE
-    for item in items:
-        found = item.get_closest_marker("rehearsal")
-        if found and HERE in item.path.parents:
-            group = load.index(min(load))
-            load[group] += float(found.kwargs.get("seconds", 10))
-            item.add_marker(pytest.mark.xdist_group(f"rehearsal-{group}"))
+    # Longest first, and by name: each worker has to come to the same groups, whatever its order.
+    for item in sorted(filter(_boots, items), key=lambda item: (-_seconds(item), item.nodeid)):
+        group = load.index(min(load))
+        load[group] += _seconds(item)
+        item.add_marker(pytest.mark.xdist_group(f"rehearsal-{group}"))
+
+
+def _boots(item: pytest.Item) -> bool:
+    return HERE in item.path.parents and item.get_closest_marker("rehearsal") is not None
+
+
+def _seconds(item: pytest.Item) -> float:
+    """How long it takes on a quiet machine, roughly: to share the tests out."""
+    found = item.get_closest_marker("rehearsal")
+    return float(found.kwargs["seconds"]) if found else 0.0
 
 
 @pytest.fixture

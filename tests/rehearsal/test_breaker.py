@@ -10,7 +10,7 @@ from tests.rehearsal.image import Image
 from tests.rehearsal.plans import given
 from tests.rehearsal.scene import Part, in_container
 
-pytestmark = [pytest.mark.rehearsal(seconds=25), pytest.mark.enable_socket]
+pytestmark = [pytest.mark.rehearsal(seconds=15), pytest.mark.enable_socket]
 LIMIT = 120.0
 OLDER = "driver of an older branch"
 

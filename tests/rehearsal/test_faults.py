@@ -133,7 +133,7 @@ CASES = (
 )  # fmt: skip
 
 
-@pytest.mark.rehearsal(seconds=15)
+@pytest.mark.rehearsal(seconds=8)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.words)
 def test_a_fault_ends_in_its_outcome(case: Case, image: Image, tmp_path: Path) -> None:
     with in_container(image, tmp_path, case.part) as scene:

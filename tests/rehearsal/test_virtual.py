@@ -15,7 +15,7 @@ from tests.rehearsal.scene import Part, Scene, hardware_of, in_vm, plain
 from tests.rehearsal.timeline import Timeline, measure
 from tests.rehearsal.vm import Disk, VirtualMachine
 
-pytestmark = [pytest.mark.rehearsal(seconds=90), pytest.mark.enable_socket]
+pytestmark = [pytest.mark.rehearsal(seconds=150), pytest.mark.enable_socket]
 #: An emulated boot takes two minutes on a quiet machine, and five on one whose cores are shared.
 LIMIT = 600.0
 P5 = "hopper"
