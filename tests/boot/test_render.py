@@ -83,7 +83,9 @@ def test_the_script_leaves_exactly_the_files_that_were_rendered(name: str, tmp_p
     assert (root / "etc/gputier/expect.json").read_text() == found.expectation
     assert (root / "usr/local/lib/gputier/fetch.py").read_text() == fetcher(cloud)
     unit = (root / "etc/systemd/system/gputier-boot.service").read_text()
-    assert "ExecStart=/usr/local/bin/gputier-node boot" in unit
+    starts = [row.partition("=")[2] for row in unit.splitlines() if row.startswith("ExecStart=")]
+    assert starts[1] == "/usr/bin/env python3 /usr/local/bin/gputier-node boot"
+    assert all(one.startswith("/usr/bin/env python3 /usr/local/") for one in starts), "SELinux"
     calls = (root / "systemctl").read_text().splitlines()
     assert calls == [
         "daemon-reload",

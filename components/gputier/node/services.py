@@ -12,7 +12,9 @@ from gputier.node.gate import READY
 from gputier.node.settings import APPLICATION_HEALTH, Settings
 from gputier.node.units import Unit
 
-PROGRAM = "/usr/local/bin/gputier-node"
+# By python and not by itself: it lies below /var/lib, where SELinux lets systemd start nothing
+# (github.com/libnyanpasu/nyanpasu-runtime/issues/107), and /var may be mounted noexec.
+PROGRAM = ("/usr/bin/env", "python3", "/usr/local/bin/gputier-node")
 JOINED, WAITING = "gputier-joined.target", "gputier-joined.path"
 SERVE, WATCH = "gputier-serve.service", "gputier-watch.service"
 INTERRUPTION, METRICS = "gputier-interruption.service", "gputier-metrics.service"
@@ -38,7 +40,7 @@ def joined() -> tuple[Unit, Unit]:
 
 def serve(settings: Settings) -> Unit:
     """The health endpoint, up from the start of a boot: 503 is an answer, silence is not."""
-    argv = [PROGRAM, "serve", "--port", str(settings.port)]
+    argv = [*PROGRAM, "serve", "--port", str(settings.port)]
     if settings.gate_kind == APPLICATION_HEALTH:
         argv.append("--application-health")
     return _ours(SERVE, "health endpoint", argv, AT_BOOT)
@@ -46,12 +48,12 @@ def serve(settings: Settings) -> Unit:
 
 def watch() -> Unit:
     """Faults of a node that joined shut the gate."""
-    return _ours(WATCH, "watch over the GPUs", [PROGRAM, "watch"], AT_JOINING)
+    return _ours(WATCH, "watch over the GPUs", [*PROGRAM, "watch"], AT_JOINING)
 
 
 def interruption() -> Unit:
     """Notices of the provider, and of the group that lets a machine go."""
-    return _ours(INTERRUPTION, "notices of the cloud", [PROGRAM, "interruption"], AT_BOOT)
+    return _ours(INTERRUPTION, "notices of the cloud", [*PROGRAM, "interruption"], AT_BOOT)
 
 
 def _ours(name: str, words: str, argv: list[str], wanted: tuple[str, str]) -> Unit:
