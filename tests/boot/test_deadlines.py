@@ -164,7 +164,11 @@ def test_cut_limits_reach_the_machine() -> None:
     }
 
 
-def test_incident_66_a_boot_that_takes_longer_than_google_waits_is_refused_with_the_table() -> None:
+def test_incident_66_a_boot_that_takes_longer_than_google_waits_is_refused_with_the_table(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By the plan already (test_room.py), and here of a plan that somebody made otherwise."""
+    monkeypatch.setattr("gputier.plan.patience.WAITS", {})
     plan = planned(
         gpu={"models": ["L4"]}, clouds=["gcp"], validation={"depth": "standard"},
         software={"image": {"driver": "580.95.05"}, "framework": "pytorch==2.9",

@@ -70,7 +70,12 @@ def on(cloud: str, name: str, need: str, nodes: int) -> WorkloadPlan | None:
 
 def anywhere(fields: dict[str, Any], only: str | None = None) -> WorkloadPlan | None:
     """The plan; None where no machine can be had."""
-    found = _planned(fields, only)
+    try:
+        found = _planned(fields, only)
+    except InvalidInput as error:
+        if all("Google's autohealing waits" in one.message for one in error.problems):
+            return None  # where driver and framework are installed, its hour may be too short
+        raise
     return found if found.chosen else None
 
 
@@ -106,10 +111,7 @@ def test_every_machine_of_the_catalogue_gets_user_data_that_fits(cloud: str) -> 
             refused[words] = error.problems[0].message
     assert seen, "nothing was rendered"
     assert max(seen.values()) <= LIMITS[cloud]
-    late = {words for words, why in refused.items() if "stages of the boot" in why}
-    assert set(refused) == late, "nothing is too large"
-    # Google's hour is too short for some, where driver and framework are installed.
-    assert cloud == "gcp" or not late
+    assert not refused, "what the plan accepts is rendered"
     missing = {key for key in types() if key[0] == cloud and key[1] not in machines}
     assert {catalog().types[key].family for key in missing} <= NOT_GIVEN[cloud]
 
@@ -132,7 +134,7 @@ lines = st.text(st.characters(codec="ascii", exclude_categories=["Cc"]), max_siz
 
 @given(run=st.lists(lines, min_size=1, max_size=40), packages=st.integers(0, 60))
 @settings(max_examples=60)
-def test_whatever_is_to_run_is_rendered_within_the_limit_or_refused_with_a_way_out(
+def test_whatever_is_to_run_is_rendered_within_the_limit_or_refused_before(
     run: list[str], packages: int
 ) -> None:
     software = {
@@ -142,24 +144,17 @@ def test_whatever_is_to_run_is_rendered_within_the_limit_or_refused_with_a_way_o
     try:
         plan = planned(name=NAME, gpu={"models": ["L4"]}, clouds=["aws"], software=software)
     except InvalidInput:
-        return  # refused where it is declared
-    try:
-        found = rendered(Example(plan, STACK))
-    except InvalidInput as error:
-        (problem,) = error.problems
-        assert "12,288 is the most" in problem.message
-        assert "container image" in problem.hint
-        return
-    assert found.size <= LIMITS["aws"]
+        return  # refused where it is declared, or by the plan (test_room.py)
+    assert rendered(Example(plan, STACK)).size <= LIMITS["aws"]
 
 
-def test_there_is_room_for_two_kilobytes_of_ones_own() -> None:
+def test_there_is_room_for_a_script_of_one_and_a_half_kilobytes_beside_the_longest_names() -> None:
     """Less would make `software.run` a promise that nobody can use."""
     plan = planned(
         name=NAME, tier="high-end", purpose="training", nodes=4, clouds=["aws"],
-        gpu={"models": ["A100-80GB"], "count": 8}, software={"run": "#" * 1999 + "\n"},
+        gpu={"models": ["A100-80GB"], "count": 8}, software={"run": "#" * 1599 + "\n"},
     )  # fmt: skip
-    assert rendered(Example(plan, STACK)).size <= LIMITS["aws"]
+    assert rendered(Example(plan, LONGEST)).size <= LIMITS["aws"]
 
 
 def test_every_cloud_that_is_deployed_has_its_names_and_its_limit() -> None:

@@ -210,7 +210,11 @@ def test_nothing_is_rendered_for_a_machine_that_was_not_chosen() -> None:
 # --- too large ------------------------------------------------------------------------------------
 
 
-def test_user_data_that_is_too_large_is_refused_with_each_parts_bytes_and_a_way_out() -> None:
+def test_user_data_that_is_too_large_is_refused_with_each_parts_bytes_and_a_way_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By the plan already (test_room.py), and here of a plan that somebody made otherwise."""
+    monkeypatch.setattr("gputier.plan.room.ROOM", {})
     plan = planned(gpu={"models": ["L4"]}, clouds=["aws"], software={"run": "# padding\n" * 350})
     with pytest.raises(InvalidInput) as refused:
         rendered(Example(plan, Stack("gputier", "test")))

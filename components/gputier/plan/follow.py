@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import chain
 from typing import NamedTuple
 
@@ -17,11 +18,14 @@ from gputier.plan.model import Chosen
 from gputier.plan.monitoring import MonitoringPlan, Watched, plan_monitoring
 from gputier.plan.network import NetworkPlan, plan_network
 from gputier.plan.notes import notes_of
+from gputier.plan.patience import Machine, patience_problems
 from gputier.plan.price import commitments, cost_of
+from gputier.plan.room import room_problems
 from gputier.plan.scaling import ScalingPlan, bounds, plan_scaling
 from gputier.plan.select import Ask
 from gputier.plan.storage import Site, StoragePlan, plan_storage, storage_problems
 from gputier.plan.verdict import Verdict
+from gputier.workload import Workload
 
 
 def chosen_of(ask: Ask, best: Verdict, sharing: int) -> Chosen:
@@ -34,7 +38,9 @@ def chosen_of(ask: Ask, best: Verdict, sharing: int) -> Chosen:
     # empty.
     running = (best.machines if scaling.min else 0, scaling.hours_per_month)
     parts = _parts(ask, best, running, _Given(settled, fleet, scaling, boot, sharing))
-    _refuse(ask, best, parts, tuple(fleet_problems(best, settled, most)))
+    _refuse(
+        ask, best, parts, (*fleet_problems(best, settled, most), *_late(ask, best, parts, boot))
+    )
     licence, licence_borrowed = _licence(ask, best, running)
     around = {
         "disk": parts.storage.usd_per_month,
@@ -90,6 +96,25 @@ def _parts(ask: Ask, best: Verdict, running: tuple[int, float], given: _Given) -
         network=plan_network(ask, best, given.settled, running, given.sharing),
         monitoring=plan_monitoring(catalog, Watched(best, fleet, given.scaling, w.budget), running),
         identity=plan_identity(w, best.type.cloud, fleet, given.boot),
+    )
+
+
+def _late(ask: Ask, best: Verdict, parts: _Parts, boot: BootPlan) -> Iterator[Problem]:
+    """What would be found out when user data is rendered."""
+    yield from room_problems(boot, best.type.cloud)
+    machine = boot_machine(ask.need.workload, best, parts.storage, parts.network)
+    yield from patience_problems(boot, machine)
+
+
+def boot_machine(w: Workload, best: Verdict, storage: StoragePlan, network: NetworkPlan) -> Machine:
+    """What of a machine decides how long its boot takes."""
+    return Machine(
+        family=best.type.family,
+        gpus=best.machine.gpus,
+        mig=isinstance(w.gpu.mig, str),
+        scratch=bool(best.machine.nvme_disks and best.machine.scratch_gib),
+        data=bool(storage.data_gib),
+        fabric=network.fabric != "none",
     )
 
 

@@ -31,7 +31,7 @@ put /etc/gputier/boot.json 0644 <<'EOF'
 "driver":{"branch":"580","module":"open","source":"install","version":"580.159.04"},
 "gate":{"deadline_seconds":3540,"depth":"quick","kind":"health-endpoint","mode":"enforce","port":8080},
 "instance_type":"g4-standard-48",
-"limits":{"bundle":260,"driver":1107,"gate":369,"metrics":160,"packages":558,"persistence":80,"services":53},
+"limits":{"bundle":261,"driver":1109,"gate":369,"metrics":160,"packages":555,"persistence":80,"services":53},
 "metrics":{"agent":"ops-agent","config":{"metrics":{"processors":{"most":{"metrics_pattern":["workload.googleapis.com/gpu.dcgm.utilization","workload.googleapis.com/gpu.dcgm.sm.*","workload.googleapis.com/gpu.dcgm.pipe.*","workload.googleapis.com/gpu.dcgm.codec.*","workload.googleapis.com/gpu.dcgm.memory.*","workload.googleapis.com/gpu.dcgm.pcie.*","workload.googleapis.com/gpu.dcgm.nvlink.*","workload.googleapis.com/gpu.dcgm.clock.*","workload.googleapis.com/gpu.dcgm.energy_consumption"],"type":"exclude_metrics"},"processes":{"metrics_pattern":["agent.googleapis.com/gpu/processes/*","agent.googleapis.com/processes/*"],"type":"exclude_metrics"}},"receivers":{"dcgm":{"collection_interval":"60s","receiver_version":2,"type":"dcgm"},"hostmetrics":{"collection_interval":"60s","type":"hostmetrics"}},"service":{"pipelines":{"dcgm":{"processors":["most"],"receivers":["dcgm"]},"default_pipeline":{"processors":["processes"],"receivers":["hostmetrics"]}}}}}},
 "project":"gputier",
 "reboots":1,
