@@ -35,9 +35,9 @@ FLEETS = (
 )
 NETWORKS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "nat": ("dev", {}),
-    "nat in prod": ("prod", {}),
+    "nat in prod": ("prod", {"software": {"image": world.AMI}}),
     "public": ("dev", {"network": {"egress": "public"}}),
-    "endpoints": ("dev", {"network": {"egress": "endpoints"}, "software": {"image": world.AMI}}),
+    "endpoints": ("dev", {"network": {"egress": "endpoints"}}),
     "adopted": ("dev", {"network": {"vpc": "vpc-0123456789abcdef0"}}),
 }
 Table = Iterator[str]
@@ -105,8 +105,8 @@ def _network(run: Run) -> list[Record]:
 
 
 def _counts(first: str, titles: Sequence[str], counted: Sequence[Counter[str]]) -> Table:
-    kinds = sorted(set().union(*counted))
-    rows = [[f"`{kind}`", *(str(c[kind] or "") for c in counted)] for kind in kinds]
+    kinds = sorted({name for counts in counted for name in counts})
+    rows = [[f"`{name}`", *(str(c[name] or "") for c in counted)] for name in kinds]
     rows.append(["**resources**", *(f"**{sum(c.values())}**" for c in counted)])
     yield from table([first, *titles], rows)
 
