@@ -12,11 +12,13 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from gputier.node import settings as node
-from gputier.node.stages import GATE, REBOOT_SECONDS, VALIDATE, WORKLOAD, applying
+from gputier.node.stages import AFTER, GATE, REBOOT_SECONDS, VALIDATE, applying
 
 #: From the request for a machine to our first line: firmware, kernel, cloud-init's own stages.
 #: Large machines take minutes until they run anything (our own allowance, unverified).
 POWER_ON_SECONDS = 300
+#: Of these, what is over when the kernel begins to count: a node's deadline is by its uptime.
+UNCOUNTED_SECONDS = 120
 #: A stage that finds its work done says so: after a reboot every earlier one looks again.
 AGAIN_SECONDS = 5
 #: No limit is cut below this part: under it, what takes its usual time would be called too slow. A
@@ -103,17 +105,18 @@ def deadline(settings: node.Settings) -> Deadline:
         )
         if sum(row.seconds for row in rows) > allowed:
             rows = _fitted(tuple(_rows(settings, again=False)), allowed)
-        return Deadline(rows, allowed, by, INITIAL_DELAY_SECONDS, allowed)
+        own = allowed - UNCOUNTED_SECONDS
+        return Deadline(rows, allowed, by, INITIAL_DELAY_SECONDS, own)
     return Deadline(rows, None, "nobody waits for a lone machine", None, total)
 
 
 def _rows(settings: node.Settings, again: bool) -> Iterator[Row]:
-    """The parts in their order, up to the verdict. The workload starts after it.
+    """The parts in their order, up to the verdict. Burn-in and workload come after it.
 
     `again`: a validation that asked for a reboot has its whole time once more. Without, it has what
     is left of the deadline, and is inconclusive when that is not enough.
     """
-    stages = [stage for stage in applying(settings) if stage.name != WORKLOAD]
+    stages = [stage for stage in applying(settings) if stage.name not in AFTER]
     yield Row("power-on", "from the request to our first line", POWER_ON_SECONDS, "our allowance")
     bundle = math.ceil(settings.limits().get(BUNDLE, 0))
     yield Row(BUNDLE, "node bundle", bundle, "late metadata and roles, throttled storage")

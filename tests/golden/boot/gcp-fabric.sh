@@ -32,7 +32,7 @@ put /etc/gputier/boot.json 0644 <<'EOF'
 "cloud":"gcp",
 "driver":{"branch":"580","fabric_manager":true,"module":"open","source":"prebaked"},
 "fabric":{"kind":"gpudirect-tcpxo"},
-"gate":{"deadline_seconds":3540,"depth":"quick","kind":"health-endpoint","mode":"enforce","port":8080},
+"gate":{"deadline_seconds":3420,"depth":"quick","kind":"health-endpoint","mode":"enforce","port":8080},
 "instance_type":"a3-megagpu-8g",
 "limits":{"bundle":274,"collectives":27,"driver":114,"fabric":390,"fabric-manager":223,"gate":387,"limits":55,"metrics":167,"packages":592,"persistence":83,"scratch":167,"services":55},
 "metrics":{"agent":"ops-agent","config":{"metrics":{"processors":{"most":{"metrics_pattern":["workload.googleapis.com/gpu.dcgm.utilization","workload.googleapis.com/gpu.dcgm.sm.*","workload.googleapis.com/gpu.dcgm.pipe.*","workload.googleapis.com/gpu.dcgm.codec.*","workload.googleapis.com/gpu.dcgm.memory.*","workload.googleapis.com/gpu.dcgm.pcie.*","workload.googleapis.com/gpu.dcgm.nvlink.*","workload.googleapis.com/gpu.dcgm.clock.*","workload.googleapis.com/gpu.dcgm.energy_consumption"],"type":"exclude_metrics"},"processes":{"metrics_pattern":["agent.googleapis.com/gpu/processes/*","agent.googleapis.com/processes/*"],"type":"exclude_metrics"}},"receivers":{"dcgm":{"collection_interval":"60s","receiver_version":2,"type":"dcgm"},"hostmetrics":{"collection_interval":"60s","type":"hostmetrics"}},"service":{"pipelines":{"dcgm":{"processors":["most"],"receivers":["dcgm"]},"default_pipeline":{"processors":["processes"],"receivers":["hostmetrics"]}}}}}},

@@ -29,7 +29,7 @@ put /etc/gputier/boot.json 0644 <<'EOF'
 "bundle":{"delivery":"object","sha256":"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef","version":"0.1.0"},
 "cloud":"gcp",
 "driver":{"branch":"580","module":"open","source":"install","version":"580.159.04"},
-"gate":{"deadline_seconds":3540,"depth":"quick","kind":"health-endpoint","mode":"enforce","port":8080},
+"gate":{"deadline_seconds":3420,"depth":"quick","kind":"health-endpoint","mode":"enforce","port":8080},
 "instance_type":"g4-standard-48",
 "limits":{"bundle":261,"driver":1109,"gate":369,"metrics":160,"packages":555,"persistence":80,"services":53},
 "metrics":{"agent":"ops-agent","config":{"metrics":{"processors":{"most":{"metrics_pattern":["workload.googleapis.com/gpu.dcgm.utilization","workload.googleapis.com/gpu.dcgm.sm.*","workload.googleapis.com/gpu.dcgm.pipe.*","workload.googleapis.com/gpu.dcgm.codec.*","workload.googleapis.com/gpu.dcgm.memory.*","workload.googleapis.com/gpu.dcgm.pcie.*","workload.googleapis.com/gpu.dcgm.nvlink.*","workload.googleapis.com/gpu.dcgm.clock.*","workload.googleapis.com/gpu.dcgm.energy_consumption"],"type":"exclude_metrics"},"processes":{"metrics_pattern":["agent.googleapis.com/gpu/processes/*","agent.googleapis.com/processes/*"],"type":"exclude_metrics"}},"receivers":{"dcgm":{"collection_interval":"60s","receiver_version":2,"type":"dcgm"},"hostmetrics":{"collection_interval":"60s","type":"hostmetrics"}},"service":{"pipelines":{"dcgm":{"processors":["most"],"receivers":["dcgm"]},"default_pipeline":{"processors":["processes"],"receivers":["hostmetrics"]}}}}}},

@@ -31,7 +31,7 @@ put /etc/gputier/boot.json 0644 <<'EOF'
 "cloud":"gcp",
 "driver":{"branch":"580","module":"open","source":"install","version":"580.95.05"},
 "framework":{"cuda":"12.8","index":"https://download.pytorch.org/whl/cu128","name":"pytorch","version":"2.9"},
-"gate":{"deadline_seconds":3540,"depth":"quick","kind":"health-endpoint","mode":"enforce","port":8080},
+"gate":{"deadline_seconds":3420,"depth":"quick","kind":"health-endpoint","mode":"enforce","port":8080},
 "instance_type":"g2-standard-4",
 "limits":{"bundle":185,"driver":932,"framework":612,"gate":272,"metrics":122,"packages":352,"persistence":61,"services":40},
 "metrics":{"agent":"ops-agent","config":{"metrics":{"processors":{"most":{"metrics_pattern":["workload.googleapis.com/gpu.dcgm.utilization","workload.googleapis.com/gpu.dcgm.sm.*","workload.googleapis.com/gpu.dcgm.pipe.*","workload.googleapis.com/gpu.dcgm.codec.*","workload.googleapis.com/gpu.dcgm.memory.*","workload.googleapis.com/gpu.dcgm.pcie.*","workload.googleapis.com/gpu.dcgm.nvlink.*","workload.googleapis.com/gpu.dcgm.clock.*","workload.googleapis.com/gpu.dcgm.energy_consumption"],"type":"exclude_metrics"},"processes":{"metrics_pattern":["agent.googleapis.com/gpu/processes/*","agent.googleapis.com/processes/*"],"type":"exclude_metrics"}},"receivers":{"dcgm":{"collection_interval":"60s","receiver_version":2,"type":"dcgm"},"hostmetrics":{"collection_interval":"60s","type":"hostmetrics"}},"service":{"pipelines":{"dcgm":{"processors":["most"],"receivers":["dcgm"]},"default_pipeline":{"processors":["processes"],"receivers":["hostmetrics"]}}}}}},

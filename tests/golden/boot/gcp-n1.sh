@@ -30,7 +30,7 @@ put /etc/gputier/boot.json 0644 <<'EOF'
 "cloud":"gcp",
 "data":{"filesystem":"xfs","gib":93.13225746154785,"mount":"/data"},
 "driver":{"branch":"580","module":"open","source":"prebaked"},
-"gate":{"deadline_seconds":3540,"depth":"quick","kind":"health-endpoint","mode":"enforce","port":8080},
+"gate":{"deadline_seconds":3420,"depth":"quick","kind":"health-endpoint","mode":"enforce","port":8080},
 "instance_type":"n1-highcpu-4",
 "limits":{"bundle":300},
 "metrics":{"agent":"ops-agent","config":{"metrics":{"processors":{"most":{"metrics_pattern":["workload.googleapis.com/gpu.dcgm.utilization","workload.googleapis.com/gpu.dcgm.sm.*","workload.googleapis.com/gpu.dcgm.pipe.*","workload.googleapis.com/gpu.dcgm.codec.*","workload.googleapis.com/gpu.dcgm.memory.*","workload.googleapis.com/gpu.dcgm.pcie.*","workload.googleapis.com/gpu.dcgm.nvlink.*","workload.googleapis.com/gpu.dcgm.clock.*","workload.googleapis.com/gpu.dcgm.energy_consumption"],"type":"exclude_metrics"},"processes":{"metrics_pattern":["agent.googleapis.com/gpu/processes/*","agent.googleapis.com/processes/*"],"type":"exclude_metrics"}},"receivers":{"dcgm":{"collection_interval":"60s","receiver_version":2,"type":"dcgm"},"hostmetrics":{"collection_interval":"60s","type":"hostmetrics"}},"service":{"pipelines":{"dcgm":{"processors":["most"],"receivers":["dcgm"]},"default_pipeline":{"processors":["processes"],"receivers":["hostmetrics"]}}}}}},
