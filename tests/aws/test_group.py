@@ -203,9 +203,7 @@ def test_a_fabric_has_an_interface_for_each_card_and_no_public_address() -> None
     assert all(i["securityGroups"] == ["job-security-group-id"] for i in interfaces)
 
 
-def test_row_81_machines_that_work_together_may_talk_in_both_directions_and_to_nobody_else() -> (
-    None
-):
+def test_row_81_machines_that_work_together_may_talk_in_both_directions_and_nobody_else() -> None:
     """pulumi-eks#1593; EFA wants both."""
     run = alone(**TRAINS)
     into = run.of_type("SecurityGroupIngressRule")

@@ -48,11 +48,10 @@ ANSWERS: Mapping[str, testing.Answer] = {
 
 def _outputs(type_: str, name: str, inputs: testing.Properties) -> Mapping[str, Any]:
     """What AWS alone decides and other parts of a fleet need."""
+    zone = inputs.get("availabilityZoneId")
     made: dict[str, Mapping[str, Any]] = {
         "aws:ec2/launchTemplate:LaunchTemplate": {"latestVersion": 7},
-        "aws:ec2/subnet:Subnet": {
-            "availabilityZone": f"name-of-{inputs.get('availabilityZoneId')}"
-        },
+        "aws:ec2/subnet:Subnet": {"availabilityZone": f"name-of-{zone}"},
         "aws:ec2/instance:Instance": {"id": f"i-{name}"},
         "aws:ec2/eip:Eip": {"allocationId": f"{name}-allocation"},
         "aws:kms/key:Key": {"keyId": f"{name}-key-id"},

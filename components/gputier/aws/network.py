@@ -266,7 +266,8 @@ class Network(pulumi.ComponentResource):
         except Exception as error:  # the SDK raises nothing more exact
             message = f"{vpc} in {self.plan.region} cannot be adopted: {error}"
             hint = "name a network and subnets of this account and region by id, or by tag Name"
-            raise InvalidInput(Problem("network.vpc", message, hint)) from error
+            at = f"workloads.{self.plan.asked_by}.network.vpc"
+            raise InvalidInput(Problem(at, message, hint)) from error
 
     def _looked_up(self, vpc: str) -> tuple[pulumi.Output[str], tuple[Subnet, ...]]:
         region, options = self.plan.region, pulumi.InvokeOptions(parent=self)

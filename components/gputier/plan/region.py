@@ -39,7 +39,8 @@ class SubnetPlan(NamedTuple):
 
 class RegionNetwork(NamedTuple):
     """A network that fleets of a region share: one of our own with `subnets`, or the adopted `vpc`
-    with `adopted` subnets (empty: all). `gateways` are the zones that have a NAT gateway."""
+    with `adopted` subnets (empty: all). `gateways` are the zones that have a NAT gateway; `asked_by`
+    is the workload whose declaration it is first in."""
 
     name: str
     region: str
@@ -48,6 +49,7 @@ class RegionNetwork(NamedTuple):
     subnets: tuple[SubnetPlan, ...]
     gateways: tuple[str, ...]
     endpoints: tuple[str, ...]
+    asked_by: str
 
 
 def network_name(chosen: Chosen) -> str:
@@ -78,15 +80,16 @@ def _all(fleets: dict[str, list[WorkloadPlan]]) -> Iterator[WorkloadPlan]:
 def _network(name: str, fleets: list[WorkloadPlan]) -> RegionNetwork:
     chosen = [plan.chosen for plan in fleets if plan.chosen]
     region, asked = chosen[0].verdict.region, [one.network for one in chosen]
+    first = fleets[0].name
     if asked[0].vpc:
-        return RegionNetwork(name, region, asked[0].vpc, asked[0].subnets, (), (), ())
+        return RegionNetwork(name, region, asked[0].vpc, asked[0].subnets, (), (), (), first)
     gateways = _gateways(asked)
     wanted = {(zone, network.egress) for network in asked for zone in network.zones}
     # A gateway stands in a public subnet of its own zone.
     wanted |= {(zone, PUBLIC) for zone in gateways}
     subnets = tuple(_subnet(zone, way, gateways) for zone, way in sorted(wanted))
     endpoints = sorted({service for network in asked for service in network.endpoints})
-    return RegionNetwork(name, region, None, (), subnets, gateways, tuple(endpoints))
+    return RegionNetwork(name, region, None, (), subnets, gateways, tuple(endpoints), first)
 
 
 def _gateways(asked: list[NetworkPlan]) -> tuple[str, ...]:
