@@ -143,7 +143,7 @@ class Instance(Ec2):
             found.pop(name, None)
         found |= {name: live["Placement"].get(part) for name, part in PLACED.items()}
         found["instanceState"] = live["State"]["Name"]
-        found["vpcSecurityGroupIds"] = [group["GroupId"] for group in live["SecurityGroups"]]
+        found["vpcSecurityGroupIds"] = _groups_of(live)
         found["monitoring"] = live["Monitoring"]["State"] in ("enabled", "pending")
         found["publicIp"] = live.get("PublicIpAddress")
         found["publicDns"], found["privateDns"] = live.get("PublicDnsName"), live["PrivateDnsName"]
@@ -214,6 +214,13 @@ class Instance(Ec2):
 
 
 VOLUME_PARTS = ("volumeSize", "volumeType", "iops", "throughput")
+
+
+def _groups_of(live: Props) -> list[str]:
+    """Groups that were asked for in an interface moto tells of there alone."""
+    inside: list[Props] = [g for i in live.get("NetworkInterfaces", ()) for g in i["Groups"]]
+    groups: list[Props] = live["SecurityGroups"] or inside
+    return list(dict.fromkeys(group["GroupId"] for group in groups))
 
 
 def _user_data(inputs: Props) -> Any:

@@ -87,15 +87,23 @@ def made(aws: Session) -> Iterator[tuple[str, str]]:
         found = request.method(aws.client(service), operation)(**arguments)
         skip = NOT_OURS.get(kind, lambda _: False)
         for item in found[items]:
-            # Interfaces go with their machine; moto leaves them behind.
-            of_machine = item.get("Attachment", {}).get("InstanceId")
-            if not skip(item) and (of_machine in machines or not of_machine):
+            owners = {a.get("InstanceId") for a in _attachments(item)} - {None}
+            if not skip(item) and (owners & machines or not owners):
                 yield kind, item[name]
     yield from (("instance", name) for name in machines)
     yield from (("key", name) for name in _keys(aws))
     yield from (("placement-group", name) for name in aws.kept("placement-group"))
     budgets = aws.client("budgets").describe_budgets(AccountId=aws.account)["Budgets"]
     yield from (("budget", budget["BudgetName"]) for budget in budgets)
+
+
+def _attachments(found: Props) -> list[Props]:
+    """What is still attached to a machine that is gone goes with it, and moto leaves it behind: its
+    interfaces, and the disk of the image that another one was laid over. A volume that outlives its
+    machine is detached."""
+    one: Props | None = found.get("Attachment")
+    several: list[Props] = found.get("Attachments") or []
+    return [one] if one else several
 
 
 def _machines(aws: Session) -> Iterator[str]:

@@ -1,0 +1,51 @@
+"""The example stacks on a real engine, each from its first preview to nothing."""
+
+from __future__ import annotations
+
+import pytest
+from tests.conftest import ROOT
+from tests.engine import ours
+from tests.engine.stack import Engine
+
+BUCKETS = {
+    "dev": "gputier-gputier-dev-123456789012-us-east-1",
+    "staging": "gputier-gputier-staging-123456789012-eu-central-1",
+    "prod": "gputier-gputier-prod-123456789012-us-east-1",
+}
+
+
+@pytest.mark.parametrize("name", BUCKETS)
+def test_an_example_stack_comes_up_stays_as_it_is_and_goes_but_for_its_reports(
+    engine: Engine, name: str
+) -> None:
+    stack = ours.locked(engine, ROOT, name)
+    if name == "prod":
+        # It runs on no image whose name means another one tomorrow; the next test says so.
+        ours.pin(stack, ours.AMI)
+    planned = stack.preview()
+    assert engine.aws.inventory() == [], "a preview makes nothing"
+    made = stack.up()
+    assert made.changed == planned.changed, "the preview told what happens"
+    assert set(made.changed.values()) == {"create"}
+    assert stack.up().changed == {}, "a second deployment has nothing to do"
+    assert stack.refresh().changed == {}, "AWS has what was asked for"
+
+    bucket = BUCKETS[name]
+    assert made.outputs["kept"] == [f"bucket {bucket}: reports are kept"]
+    for workload, entry in ours.read(stack).entries.items():
+        shown = made.outputs[workload]
+        assert (shown["machine"], shown["usd_per_hour"]) == (
+            entry.instance_type,
+            entry.usd_per_hour,
+        )
+    stack.destroy()
+    assert engine.aws.inventory() == [f"bucket {bucket}"], "only what the stack said is kept"
+
+
+def test_production_wants_pinned_images_and_says_where_and_how(engine: Engine) -> None:
+    stack = ours.locked(engine, ROOT, "prod")
+    refused = stack.preview(fails=True)
+    assert "Traceback" not in refused.said
+    assert refused.said.count("names another image with each release, and this is prod") == 4
+    assert "--images` pins today's" in refused.said
+    assert engine.calls("Create") == []
