@@ -1,6 +1,6 @@
 """A machine that boots: its stages run in this process, and it can be rebooted, stopped or killed.
 
-What a stage does may be replaced by a result; validation and gate are the real ones.
+What a stage does may be replaced by a result; validation, gate and burn-in are the real ones.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gputier.node.stages import StageResult, Work, ok
 from gputier.node.verbs.stage import perform
 
 Script = Callable[["Booting"], StageResult]
-REAL = (stages.VALIDATE, stages.GATE)
+REAL = (stages.VALIDATE, stages.GATE, stages.BURN_IN)
 FIRMWARE_SECONDS = 20.0
 EVERYTHING: dict[str, Any] = {
     "project": "p",

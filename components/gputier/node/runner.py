@@ -1,4 +1,4 @@
-"""`boot`: every stage in order, the validation, the gate, and only then the workload.
+"""`boot`: every stage in order, the validation, the gate, then a burn-in, and the workload.
 
 Each stage is a process of its own with a limit of its own, so nothing that hangs in one keeps the
 verdict from being given. All may end at any point and start again: what was done is found done. One
@@ -18,7 +18,7 @@ from gputier.node.heartbeat import Heartbeat
 from gputier.node.host import SELF, Done, Host
 from gputier.node.result import CONFIG, EXIT, HEALTHY, INCONCLUSIVE, REBOOT
 from gputier.node.settings import Settings
-from gputier.node.stages import Stage, StageResult
+from gputier.node.stages import Stage, StageResult, burn_in
 from gputier.node.timeline import Entry
 
 # What a stage prints last, before its result as JSON.
@@ -55,7 +55,7 @@ class Runner:
         if gate.read(self.host).open:
             # In this boot it joined already, and may be at work: nothing is prepared under it.
             _say("the gate is open since an earlier run of this boot")
-            return self._workload()
+            return self._serve()
         self.heartbeat.start()
         try:
             bad = self._prepare()
@@ -140,14 +140,28 @@ class Runner:
         self.written.end(timeline.ADMITTED)
         boots.arrived(Context(self.host, self.expect))
         _say(f"admitted: {outcome}")
+        return self._serve()
+
+    def _serve(self) -> int:
+        """What comes behind the open gate: the burn-in where there is one, then the workload."""
+        # The verdict is given: what is left of the deadline no longer counts.
+        self.until = float("inf")
+        if stages.burns_in(self.settings, self.expect) is None and not burn_in.done(self.host):
+            entry = self._stage(stages.BY_NAME[stages.BURN_IN])
+            self.written.end(timeline.ADMITTED)
+            trouble = burn_in.record(self.host, entry.outcome)
+            if trouble:
+                _say(trouble)
+            if not gate.read(self.host).open:
+                self.written.end(timeline.REFUSED)
+                _say(f"taken out of service: {entry.outcome}")
+                return EXIT[entry.outcome] or EXIT[INCONCLUSIVE]
         return self._workload()
 
     def _workload(self) -> int:
         stage = stages.BY_NAME[stages.WORKLOAD]
         if stage.applies(self.settings) is not None:
             return 0
-        # The verdict is given: what is left of the deadline no longer counts.
-        self.until = float("inf")
         entry = self._stage(stage)
         self.written.end(timeline.ADMITTED)
         return EXIT[entry.outcome]

@@ -4,6 +4,7 @@
     gate.heartbeat()                  # while long stages run; never raises
     gate.settle(report)               # admit or refuse, by the mode and the outcome
     gate.admit(report), gate.refuse(report), gate.leave(report), gate.revoke(outcome, reasons)
+    gate.tell(report)                 # a report alone
 
 None of them raises for what a cloud does: `Settled` says what was done and what could not be.
 `steps.py` is the table of what is done when; a gate only knows how.
@@ -59,8 +60,15 @@ class Gate:
         """The provider takes the machine (a notice came): nothing but the report is sent."""
         raise NotImplementedError
 
-    def revoke(self, outcome: str, reasons: Sequence[str]) -> Settled:
-        """A node that had joined is broken: shut, and have it replaced."""
+    def revoke(
+        self, outcome: str, reasons: Sequence[str], report: Mapping[str, Any] | None = None
+    ) -> Settled:
+        """A node that had joined is broken: shut, and have it replaced. A report that shows it is
+        uploaded before, and the host kept among the bad ones."""
+        raise NotImplementedError
+
+    def tell(self, report: Mapping[str, Any]) -> tuple[str, ...]:
+        """Upload a report that changes nothing; what was in the way."""
         raise NotImplementedError
 
     def known_bad(self, fingerprint: Mapping[str, Any]) -> str | None:

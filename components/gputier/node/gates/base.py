@@ -78,15 +78,27 @@ class Base(Gate):
     def leave(self, report: Mapping[str, Any]) -> Settled:
         return self._walk(report, steps.of(self.settings.mode, INTERRUPTED))
 
-    def revoke(self, outcome: str, reasons: Sequence[str]) -> Settled:
-        self.notes, self.report = [], {"outcome": outcome}
+    def revoke(
+        self, outcome: str, reasons: Sequence[str], report: Mapping[str, Any] | None = None
+    ) -> Settled:
+        self.notes, self.report = [], report or {"outcome": outcome}
         state = gate.shut(self.host, outcome, reasons)
-        failed: tuple[Step, ...] = ()
-        done: tuple[Step, ...] = (Step.SHUT,)
+        does = DOES[self.kind]
+        order = [step for step in (Step.REPORT,) if report and step in does]
         if not state.open:
-            ok = self._try(Step.GIVE_UP, self.give_up)
-            done, failed = ((*done, Step.GIVE_UP), ()) if ok else (done, (Step.GIVE_UP,))
-        return self._settled(outcome, done, failed)
+            order += [step for step in (Step.REMEMBER,) if report and step in does]
+            order.append(Step.GIVE_UP)
+        done: list[Step] = [Step.SHUT]
+        failed: list[Step] = []
+        for step in order:
+            (done if self._try(step, self._doing(step, [])) else failed).append(step)
+        return self._settled(outcome, tuple(done), tuple(failed))
+
+    def tell(self, report: Mapping[str, Any]) -> tuple[str, ...]:
+        self.notes, self.report = [], report
+        if Step.REPORT in DOES[self.kind]:
+            self._try(Step.REPORT, self._upload)
+        return tuple(self.notes)
 
     def known_bad(self, fingerprint: Mapping[str, Any]) -> str | None:
         if self.cloud is None:

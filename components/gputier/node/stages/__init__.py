@@ -222,7 +222,9 @@ def _one(seconds: float, why: str) -> tuple[Limit, ...]:
     return (Limit(seconds, why),)
 
 
-VALIDATE, GATE, WORKLOAD = "validate", "gate", "workload"
+VALIDATE, GATE, BURN_IN, WORKLOAD = "validate", "gate", "burn-in", "workload"
+# What comes when the verdict is given: no cloud waits for it.
+AFTER = (BURN_IN, WORKLOAD)
 
 # fmt: off
 STAGES: tuple[Stage, ...] = (
@@ -282,6 +284,9 @@ STAGES: tuple[Stage, ...] = (
     Stage(GATE, "gate", "gate", _one(
         420, "the report is put for up to 120 s, the breaker's state 60 s, and the cloud's answer "
         "is worth 180 s of trying (github.com/PrairieLearn/PrairieLearn/issues/15586)")),
+    Stage(BURN_IN, "burn-in, of a node that joined", "burn_in", _one(
+        TOTAL_SECONDS["burn-in"] + 330, "the checks' time at this depth; 30 s to start, 120 s for "
+        "the report, 180 s for having the machine replaced"), _judged),
     Stage(WORKLOAD, "the workload itself", "workload", _one(
         900, "a container image of 10 to 20 GB is pulled"), _workload),
 )
@@ -290,11 +295,19 @@ BY_NAME = {stage.name: stage for stage in STAGES}
 
 
 def applying(settings: Settings) -> tuple[Stage, ...]:
-    """The stages that the settings ask for, in order."""
+    """The stages that the settings ask for, in order. The burn-in is asked for by the expectation
+    alone (`burns_in`)."""
     return tuple(stage for stage in STAGES if stage.applies(settings) is None)
+
+
+def burns_in(settings: Settings, expect: Expectation) -> str | None:
+    """Why there is no burn-in after joining, None when there is one."""
+    if expect.depth != "burn-in":
+        return "the plan has no burn-in"
+    return BY_NAME[BURN_IN].applies(settings)
 
 
 def preparing(settings: Settings) -> tuple[Stage, ...]:
     """Those of them that come before the validation."""
-    judged = (VALIDATE, GATE, WORKLOAD)
+    judged = (VALIDATE, GATE, *AFTER)
     return tuple(stage for stage in applying(settings) if stage.name not in judged)

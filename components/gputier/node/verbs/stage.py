@@ -10,11 +10,11 @@ import sys
 from types import FrameType
 
 from gputier.node import cli, prctl, processes, stages
+from gputier.node.expect import BadExpectation, Expectation
 from gputier.node.fields import DEPTHS
 from gputier.node.host import Host
 from gputier.node.result import EXIT, Garbled, Wedged
 from gputier.node.runner import MARK
-from gputier.node.settings import Settings
 from gputier.node.stages import Halt, StageResult, Work, inconclusive, reboot
 from gputier.node.verbs import common
 
@@ -30,7 +30,7 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     host = Host(cli.root())
     if options.name is None:
-        return _list(common.read_settings(host, options.settings))
+        return _list(host, options)
     return _run(host, _given(host, options), options)
 
 
@@ -42,10 +42,17 @@ def _given(host: Host, options: argparse.Namespace) -> common.Given:
     return common.Given(settings, common.read_expectation(host, options.expect))
 
 
-def _list(settings: Settings) -> int:
+def _list(host: Host, options: argparse.Namespace) -> int:
+    settings = common.read_settings(host, options.settings)
+    try:
+        wanted = common.read_expectation(host, options.expect)
+    except BadExpectation:
+        wanted = Expectation({})  # the settings alone say what applies, but for the burn-in
     width = max(len(stage.name) for stage in stages.STAGES)
     for stage in stages.STAGES:
         why = stage.applies(settings)
+        if stage.name == stages.BURN_IN:
+            why = stages.burns_in(settings, wanted)
         words = f"not run: {why}" if why else f"{stage.seconds(settings):g} s at most"
         sys.stdout.write(f"{stage.name:<{width}}  {words}\n")
     return 0
