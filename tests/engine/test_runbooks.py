@@ -45,7 +45,7 @@ def group(engine: Engine) -> Any:
 
 
 def _id(stack: Stack, name: str) -> str:
-    (found,) = [r["id"] for r in stack.state() if r["urn"].endswith(f"::{name}")]
+    (found,) = [r["id"] for r in stack.state() if r["urn"].endswith(f":{name}")]
     return found
 
 
@@ -111,7 +111,8 @@ def test_a_machine_that_waits_is_let_in_by_hand(engine: Engine, job: Stack) -> N
 def test_a_lone_machine_is_made_anew_with_its_volume(engine: Engine, tmp_path: Path) -> None:
     folder = ours.project(tmp_path, {"dev": {"workloads": {"desk": ours.DESK}}})
     stack = ours.locked(engine, folder)
-    volume = stack.up().step("Volume desk-data").outputs["id"]
+    stack.up()
+    volume = _id(stack, "Volume::desk-data")
     aws(engine, "change-the-machine", "CreateSnapshot", VolumeId=volume)
     words = options("change-the-machine", "destroy")
     gone = stack.destroy(*(word.replace("desktops", "desk") for word in words))
@@ -120,7 +121,7 @@ def test_a_lone_machine_is_made_anew_with_its_volume(engine: Engine, tmp_path: P
     assert stack.up().changed["Instance desk-machine"] == "create"
     ec2 = engine.aws.client("ec2")
     (found,) = ec2.describe_volumes(VolumeIds=[volume])["Volumes"]
-    assert found["Attachments"][0]["InstanceId"] == _id(stack, "desk-machine")
+    assert found["Attachments"][0]["InstanceId"] == _id(stack, "Instance::desk-machine")
 
 
 def test_nothing_is_left_after_the_last_step_of_tearing_down(engine: Engine, job: Stack) -> None:
@@ -140,8 +141,9 @@ def known(cli: Path, words: list[str]) -> bool:
     """Whether the real command line takes these options; asked for help it does nothing else."""
     asked = [str(cli), *words, "--help"]
     said = subprocess.run(asked, capture_output=True, text=True, check=False, timeout=60)
-    verb = " ".join(words[:2] if words[0] == "stack" else words[:1])
-    return said.returncode == 0 and f"pulumi {verb}" in said.stdout
+    verb = words[1 if words[0] == "stack" else 0]
+    named = re.findall(r"^(?:Usage|Aliases):\n(.+)", said.stdout, re.MULTILINE)
+    return said.returncode == 0 and any(re.search(rf"\b{verb}\b", line) for line in named)
 
 
 @pytest.mark.parametrize("name", [found.stem for found in PAGES])
