@@ -10,7 +10,7 @@ PIP    := .venv/bin/python -m pip --quiet --disable-pip-version-check
 ASKED := $(if $(filter file,$(origin PYTHON)),,yes)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo pulumi engine rehearsal test check lint fmt bench accuracy docs golden clean FORCE
+.PHONY: help install demo preview pulumi engine rehearsal test check lint fmt bench accuracy docs golden clean FORCE
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -19,7 +19,8 @@ help: ## list these commands
 
 install: .venv/.dev ## set up .venv with everything that developing needs
 
-demo: .venv/.base ## plan the example stacks, check their locks, judge two recorded nodes
+# First with the base package alone, which is all that planning needs; then what deploying needs too.
+demo: .venv/.base ## plan the example stacks, check their locks, judge two recorded nodes, preview
 	@set -e; for stack in $(STACKS); do \
 	  printf '\n$$ gputier plan %s\n' "$$stack"; .venv/bin/gputier plan "$$stack"; \
 	  printf '\n$$ gputier lock %s --check\n' "$$stack"; .venv/bin/gputier lock "$$stack" --check; \
@@ -29,6 +30,10 @@ demo: .venv/.base ## plan the example stacks, check their locks, judge two recor
 	  .venv/bin/python -m gputier.node replay tests/golden/node/$$node \
 	    --expect tests/golden/node/$$node/expect.json || test $$? = 20; \
 	done
+	@$(MAKE) --no-print-directory preview
+
+preview: .venv/.aws ## what `pulumi up` would create for the example stacks, without an account
+	@.venv/bin/python -m tests.preview $(STACKS)
 
 pulumi: .venv/.dev ## build the real Pulumi command that tests/engine needs: once, with Go, in minutes
 	@.venv/bin/python -m tests.engine.pulumi_cli
@@ -84,6 +89,12 @@ READY := $(shell \
 .venv/.base: pyproject.toml .venv/.python
 	@echo 'installing gputier into .venv' >&2
 	@$(PIP) install --editable .
+	@touch $@
+
+.venv/.aws: pyproject.toml .venv/.python
+	@test .venv/.dev -nt pyproject.toml || { \
+	  echo "installing Pulumi's SDK for AWS into .venv (a minute the first time)" >&2; \
+	  $(PIP) install --editable '.[aws]' && touch .venv/.base; }
 	@touch $@
 
 .venv/.dev: pyproject.toml .venv/.python

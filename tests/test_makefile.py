@@ -80,6 +80,7 @@ def test_help_is_the_default_and_needs_no_python(desk: Desk) -> None:
     done = desk.make()
     assert done.returncode == 0, done.stderr
     assert "make demo " in done.stdout
+    assert "make preview " in done.stdout
     assert "make test " in done.stdout
 
 
@@ -148,6 +149,35 @@ def test_development_tools_bring_the_base_along(desk: Desk) -> None:
     before = made(desk)
     assert before[-1].endswith("install --editable .[dev]")
     assert desk.make(".venv/.base").returncode == 0
+    assert made(desk) == before
+
+
+def test_the_demo_plans_with_the_base_alone_before_it_installs_what_deploying_needs(
+    desk: Desk,
+) -> None:
+    """So it proves on every fresh checkout that planning needs no Pulumi."""
+    desk.command("python3", python("3.11.2"))
+    desk.make(".venv/.base")
+    command = desk.checkout / ".venv/bin/gputier"
+    command.write_text('#!/bin/sh\necho "gputier $*" >> made\n', encoding="utf-8")
+    command.chmod(0o755)
+    done = desk.make("demo")
+    assert done.returncode == 0, done.stderr
+    lines = made(desk)
+    assert lines[1].endswith("install --editable .")
+    assert lines[2:4] == ["gputier plan dev", "gputier lock dev --check"]
+    assert lines[-1].endswith("install --editable .[aws]")
+    assert desk.make("preview").returncode == 0
+    assert made(desk) == lines, "it is installed once"
+
+
+def test_development_tools_bring_what_a_preview_needs(desk: Desk) -> None:
+    desk.command("python3", python("3.11.2"))
+    earlier = (desk.checkout / "pyproject.toml").stat().st_mtime - 10
+    os.utime(desk.checkout / "pyproject.toml", (earlier, earlier))
+    assert desk.make(".venv/.dev").returncode == 0
+    before = made(desk)
+    assert desk.make(".venv/.aws").returncode == 0
     assert made(desk) == before
 
 
