@@ -21,7 +21,6 @@ LATER = (
     "sizing in depth",
     "node validator",
     "boot and gates",
-    "AWS deployment",
     "review",
     "guardrails",
     "GCP deployment",
