@@ -375,6 +375,24 @@ def test_a_store_that_refuses_us_altogether_stops_the_fleet_at_once(make: Make, 
         assert machine.compute.policy["mode"] == "OFF"
 
 
+def test_a_count_that_may_not_be_written_stops_the_fleet_whatever_the_fault_of_ours(
+    aws: Machine,
+) -> None:
+    """As the node's gate does: equal faults could never be added up."""
+    spoil(aws)
+    aws.store.denied = {("PUT", "breaker/")}
+    aws.boot()
+    assert aws.groups.suspended == {"Launch"}
+
+
+def test_a_count_that_others_overtake_every_time_is_no_refusal(aws: Machine) -> None:
+    spoil(aws)
+    aws.store.faults = [Fault(path="breaker/", method="PUT", status=412)]
+    aws.boot()
+    assert told(aws).count("breaker") == 9
+    assert not aws.groups.suspended
+
+
 def test_a_breaker_that_may_not_be_listed_is_a_new_one(aws: Machine) -> None:
     spoil(aws)
     assert isinstance(aws.store, S3)

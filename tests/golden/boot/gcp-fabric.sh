@@ -338,7 +338,8 @@ def tripped(cloud: Cloud, error: Failed) -> bool:
         if put.status not in (404, 409, 412):
             break
         time.sleep(1)
-    return config
+    # Others that were faster each time are no refusal.
+    return config and put.status not in (409, 412)
 
 
 def say(text: str) -> None:

@@ -280,6 +280,31 @@ def test_the_same_configuration_fault_on_two_new_nodes_stops_launches(world: Wor
     assert "2 of 2 nodes in a row with driver-version@driver" in " ".join(second.notes)
 
 
+def test_a_bucket_that_is_not_there_is_not_there_for_any_node(world: World) -> None:
+    world.store.faults.append(Fault(status=404))
+    hook(world).settle(CONFIG)
+    assert world.autoscaling.suspended == {"Launch"}
+
+
+@pytest.mark.parametrize("status", [412, 503])
+def test_a_store_that_is_down_or_written_by_others_each_time_stops_nothing(
+    world: World, status: int
+) -> None:
+    world.store.faults.append(Fault(path="breaker/", method="PUT", status=status))
+    hook(world).settle(CONFIG)
+    assert world.autoscaling.suspended == set()
+    assert state(world) == TERMINATING
+
+
+@pytest.mark.parametrize("verdict", [INCONCLUSIVE, REPLACE], ids=["inconclusive", "replace"])
+def test_a_store_that_refuses_stops_nothing_for_an_outcome_that_does_not_count(
+    world: World, verdict: dict[str, Any]
+) -> None:
+    world.store.denied = {("PUT", "")}
+    hook(world).settle(verdict)
+    assert world.autoscaling.suspended == set()
+
+
 def test_a_node_that_may_not_stop_launches_is_still_given_up(world: World) -> None:
     world.autoscaling.denied.add("SuspendProcesses")
     hook(world).settle(CONFIG)
