@@ -35,7 +35,7 @@ def test_the_python_of_the_readme_runs(
     root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(root)
-    (example,) = blocks(root / "README.md", "python")
+    example, _program = blocks(root / "README.md", "python")
     exec(compile(example, "README.md", "exec"), {})  # noqa: S102  the README's own example
     machine, cost = capsys.readouterr().out.split()
     assert machine

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pulumi
@@ -165,3 +167,21 @@ def test_a_fleet_tells_what_a_person_wants_to_know() -> None:
     assert "--auto-scaling-group-names gputier-test-job" in fleet["gate_state"]
     assert fleet["connect"]["shell"].startswith("aws ssm start-session --region us-east-1")
     assert fleet["alerts_topic"] == "arn:of:job-alerts"
+
+
+def test_the_program_of_the_readme_runs(root: Path) -> None:
+    text = (root / "README.md").read_text(encoding="utf-8")
+    _plan, program = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+
+    def around() -> None:
+        made = {
+            "vpc": aws.ec2.Vpc("mine", cidr_block="10.1.0.0/16"),
+            "subnet": aws.ec2.Subnet("mine", vpc_id="vpc", cidr_block="10.1.0.0/24"),
+            "role": aws.iam.Role("mine", name="mine", assume_role_policy="{}"),
+            "topic": aws.sns.Topic("mine"),
+        }
+        exec(program, made)  # noqa: S102 (our own page)
+
+    run = world.run(around)
+    assert run.find("Group chat-group").options.protect
+    assert run.outputs["shell"].startswith("aws ssm start-session")

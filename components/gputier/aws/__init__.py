@@ -3,7 +3,7 @@
 import gputier
 from gputier.aws import GpuFleet
 
-plan = gputier.plan(gputier.Workload(tier="entry", purpose="inference"), name="chat")
+plan = gputier.plan(gputier.Workload(clouds=["aws"], tier="entry"), name="chat")
 fleet = GpuFleet("chat", plan)
 pulumi.export("connect", fleet.connect)
 """
