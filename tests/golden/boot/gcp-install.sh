@@ -315,6 +315,7 @@ def tripped(cloud: Cloud, error: Failed) -> bool:
     limits, me = cloud.settings["breaker"], cloud.me["instance_id"]
     key, config = "breaker/{}.json".format(cloud.settings["workload"]), error.outcome == "config"
     mine = {"instance": me, "outcome": error.outcome, "reason": "bundle@bundle"}
+    lost = False
     for _ in range(9):
         got = cloud.store("GET", key)
         state: Json = json.loads(got.body) if got.status == 200 else {}
@@ -332,11 +333,12 @@ def tripped(cloud: Cloud, error: Failed) -> bool:
         put = cloud.store("PUT", key, body, version=cloud.version(got) if got.status == 200 else "")
         if put.status < 300:
             return over
-        if put.status not in (404, 409, 412):
+        lost = put.status in (409, 412)
+        if not lost and put.status != 404:
             break
         time.sleep(1)
     # Others that were faster each time are no refusal.
-    return config and put.status not in (409, 412)
+    return config and not lost
 
 
 def say(text: str) -> None:
