@@ -17,6 +17,14 @@ from gputier.node.stages import Halt, Work, config, packages, reboot
 OTHER_IMAGE = "use an image with the planned driver, or lock the stack again"
 BLACKLIST = "/etc/modprobe.d/gputier-nouveau.conf"
 BLACKLIST_TEXT = "blacklist nouveau\noptions nouveau modeset=0\n"
+# A package of NVIDIA's asks for its parts in its own version or a newer one, and apt takes the
+# newest branch that the repository has. The pin has to be there before apt decides; NVIDIA's own
+# packages nvidia-driver-pinning-VERSION hold the same. Above 1000 apt also goes back to it.
+PIN = "/etc/apt/preferences.d/gputier-driver"
+PIN_TEXT = """Package: *nvidia* cuda-drivers*
+Pin: version {0}-*
+Pin-Priority: 1001
+"""
 MODULES = ("nvidia_uvm", "nvidia_drm", "nvidia_modeset", "nvidia")
 
 # Sets of packages by package manager and flavour; `{0}` is the branch. The first set counts of
@@ -160,6 +168,8 @@ def _may_build(work: Work) -> None:
 
 def _packages(work: Work, planned: str, flavour: str) -> None:
     names = list(_headers(work))
+    if distro.family(work) == distro.APT:
+        work.put(PIN, PIN_TEXT.format(planned))
     distro.refresh(work)
     added = False
     for sets in [*_wanted(work, flavour), PERSISTENCEDS]:

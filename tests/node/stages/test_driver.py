@@ -37,6 +37,21 @@ def installed(box: GpuBox, **driver: Any) -> StageResult:
     return box.stage("driver", seconds=1195.0, driver={**planned, **driver})
 
 
+def test_no_part_of_the_driver_comes_in_a_newer_version() -> None:
+    """`nvidia-open` of a version asks for `nvidia-driver-open` of it or newer: apt takes 610."""
+    box = bare()
+    installed(box)
+    text = box.read(driver_install.PIN) or ""
+    assert "Pin: version 580.95.05-*\nPin-Priority: 1001\n" in text
+    assert text.startswith("Package: *nvidia* ")
+
+
+def test_dnf_has_no_such_file() -> None:
+    box = bare(family="dnf")
+    installed(box)
+    assert box.read(driver_install.PIN) is None
+
+
 # --- of the image -------------------------------------------------------------------------------
 
 
