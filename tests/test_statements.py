@@ -222,7 +222,11 @@ def test_18_the_high_end_has_cores_for_each_gpu_and_ecc() -> None:
 def test_19_each_gpu_is_watched_for_utilisation_temperature_and_memory() -> None:
     found = plan(tier="entry", purpose="inference", model=SEVEN_B, clouds=["aws"]).chosen
     assert found
-    assert found.monitoring.metrics == 3 * found.verdict.machine.gpus + 2
+    shown = {m.name for widget in found.monitoring.widgets for m in widget.metrics}
+    shown |= {m.name for alarm in found.monitoring.alarms for m in alarm.metrics}
+    searches = " ".join(widget.search or "" for widget in found.monitoring.widgets)
+    for figure in ("utilization_gpu", "temperature_gpu", "memory_used"):
+        assert any(figure in name for name in shown) or figure in searches, figure
 
 
 def test_20_an_elastic_fleet_is_planned_between_its_bounds() -> None:

@@ -100,7 +100,7 @@ CASES: dict[str, Case] = {
     "model.training.fused_loss": Case(True, QLORA),
     "model.training.optimizer_in_backward": Case(True, FULL),
     "model.training.offload": Case(True, FULL),
-    "model.training.sharded_by": Case("fsdp", FEW),
+    "model.training.sharded_by": Case("deepspeed", FEW),
     "model.training.tensor_parallel": Case(8, {"gpu": {"count": 8}, "model": {
         **PAIR["model"], "training": {"method": "full", "sharding": "none"}}}),
     "model.training.sequence_parallel": Case(8, PAIR),
