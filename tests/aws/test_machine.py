@@ -36,6 +36,12 @@ def test_an_up_neither_stops_nor_replaces_what_somebody_works_on() -> None:
     assert set(kept) >= {"ami", "instanceType", "userDataBase64", "subnetId"}
 
 
+def test_nothing_replaces_its_data_volume_by_an_empty_one() -> None:
+    volume = alone(**DESK, disk={"data": "50GB"}).find("Volume job-data")
+    kept = {"availabilityZone", "kmsKeyId", "snapshotId"}
+    assert set(volume.options.ignore_changes) == kept, "each of them forces a new volume"
+
+
 def test_its_schedule_starts_and_stops_it_in_its_time_zone() -> None:
     run = alone(**DESK, schedule=[HOURS])
     schedules = run.of_type("aws:scheduler/schedule:Schedule")

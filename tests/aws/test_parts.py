@@ -13,7 +13,7 @@ from tests.aws import world
 from tests.aws.world import alone, planned
 
 from gputier import testing
-from gputier.aws import Deployment, deploy
+from gputier.aws import Deployment, deploy, store
 from gputier.aws.storage import GRANTED
 from gputier.lock import Bundle, current_bundle
 from gputier.node.bucket import bucket_name
@@ -100,6 +100,13 @@ def test_the_bundle_is_uploaded_under_its_digest_and_never_deleted() -> None:
     assert hashlib.sha256(path.read_bytes()).hexdigest() == sha
     assert path.parent.stat().st_mode & 0o077 == 0, "nobody else writes what machines will run"
     assert bundle.options.retain_on_delete
+
+
+def test_the_bundles_file_is_named_by_what_is_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "content", lambda: b"edited since the digest was asked for")
+    path = store.bundle_file()
+    assert path.stem == hashlib.sha256(path.read_bytes()).hexdigest()
+    path.unlink()
 
 
 def test_the_bucket_is_nobody_elses_and_over_tls_alone() -> None:

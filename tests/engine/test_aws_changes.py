@@ -187,3 +187,26 @@ def test_two_environments_live_side_by_side_in_one_account(engine: Engine, tmp_p
     assert test.refresh().changed == test.up().changed == {}
     test.destroy()
     assert engine.aws.inventory() == []
+
+
+def test_nothing_that_is_declared_replaces_somebody_s_machine_or_the_data_on_it(
+    engine: Engine, tmp_path: Path
+) -> None:
+    stack = running(engine, tmp_path, desk=DESK)
+    other_disk = {"data": "80GB", "snapshot": "snap-0123456789abcdef0", "kms_key": "create"}
+    declare(
+        stack,
+        {
+            "desk": {
+                **DESK,
+                "gpu": {"memory": "40GB"},
+                "disk": other_disk,
+                "network": {"egress": "public"},
+                "zones": ["use1-az6"],
+            }
+        },
+    )
+    planned = stack.preview()
+    assert "replace" not in planned.changed.values()
+    assert planned.step("Volume desk-data").diff == {"size": "update"}, "it grows where it is"
+    assert "Instance desk-machine" not in planned.changed

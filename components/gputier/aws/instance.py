@@ -10,11 +10,21 @@ from gputier.aws.place import Place
 from gputier.plan import Chosen
 from gputier.plan.storage import Volume
 
-#: What a deployment does not change on a machine that somebody works on. Another image or subnet
-#: would replace it; another type or user data would stop it, and user data is read at the first
-#: boot alone. A machine made anew has them all: `pulumi destroy --target` it with its dependents,
-#: and `pulumi up`; the data volume stays.
-KEPT = ("ami", "instanceType", "userDataBase64", "subnetId", "instanceMarketOptions")
+#: What a deployment does not change on a machine that somebody works on. Another image, subnet, key
+#: or kind of address would replace it; another type or user data would stop it, and user data is
+#: read at the first boot alone. A machine made anew has them all: `pulumi destroy --target` it with
+#: its dependents, and `pulumi up`; the data volume stays.
+KEPT = (
+    "ami",
+    "instanceType",
+    "userDataBase64",
+    "subnetId",
+    "instanceMarketOptions",
+    "associatePublicIpAddress",
+    "rootBlockDevice.kmsKeyId",
+)
+#: What would replace the data volume by an empty one: it stays in its zone, under its key.
+KEPT_DATA = ("availabilityZone", "kmsKeyId", "snapshotId")
 
 
 class Machine(pulumi.ComponentResource):
@@ -86,7 +96,7 @@ class Machine(pulumi.ComponentResource):
             kms_key_id=key,
             region=place.region,
             tags=place.tags,
-            opts=options,
+            opts=pulumi.ResourceOptions(parent=self, ignore_changes=list(KEPT_DATA)),
         )
         aws.ec2.VolumeAttachment(
             place.logical("data"),

@@ -6,6 +6,7 @@ bundle is never deleted: a machine that reboots a year on fetches the one it was
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import stat
@@ -163,11 +164,13 @@ def bundle_file() -> Path:
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
         raise PermissionError(f"{folder} is not a folder of ours: remove it, or set TMPDIR")
-    path = folder / f"{current_bundle().sha256}.pyz"
+    # Named by these very bytes: the source may have been edited since it was asked last.
+    data = content()
+    path = folder / f"{hashlib.sha256(data).hexdigest()}.pyz"
     # Written anew each time: what lies there may have been cut short.
     handle, fresh = tempfile.mkstemp(dir=folder)
     with os.fdopen(handle, "wb") as out:
-        out.write(content())
+        out.write(data)
     return Path(fresh).replace(path)
 
 
