@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gputier.plan.names import KINDS, names_of
 
 SHAPES = {"aws": r"[A-Za-z0-9-]+", "gcp": r"[a-z]([-a-z0-9]*[a-z0-9])?"}
-# What Pulumi allows: letters, digits, `-`, `_` and `.`, up to 100 (pulumi, project and stack names).
+# What Pulumi allows: letters, digits, `-`, `_` and `.`, up to 100 (project and stack names).
 words = st.from_regex(r"[A-Za-z0-9._-]{1,100}", fullmatch=True)
 workloads = st.from_regex(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?", fullmatch=True)
 scopes = st.tuples(words, words, workloads)

@@ -39,7 +39,7 @@ class SubnetPlan(NamedTuple):
 
 class RegionNetwork(NamedTuple):
     """A network that fleets of a region share: one of our own with `subnets`, or the adopted `vpc`
-    with `adopted` subnets (empty: all). `gateways` are the zones that have a NAT gateway; `asked_by`
+    with `adopted` subnets (empty: all). `gateways` are the zones with a NAT gateway; `asked_by`
     is the workload whose declaration it is first in."""
 
     name: str
