@@ -251,8 +251,11 @@ def main() -> None:
                 print(case.row(options.runs), flush=True)
     if options.only in NODE:
         print(*node_rows(), sep="\n")
+    if options.only in PREVIEWS:
+        print(run((sys.executable, "-m", "tests.bench.previews")))
 
 
+PREVIEWS = "`pulumi preview` of the example stacks and of many workloads"
 NODE = "gputier-node: the validator, best of five runs"
 
 
