@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import bz2
+import functools
 import hashlib
 import json
 import re
@@ -54,6 +55,7 @@ def fits_inline(cloud: str) -> bool:
     return LIMITS[cloud] > ROOMY
 
 
+@functools.cache
 def fetcher(cloud: str) -> str:
     """The fetcher of a cloud as one program, as small as it can be where room is short.
 
