@@ -52,8 +52,11 @@ def test_an_interruption_ends_it_quietly(tmp_path: Path) -> None:
     process = started("plan", "--config", str(pipe), out=subprocess.PIPE, err=subprocess.PIPE)
     writing = os.open(pipe, os.O_WRONLY)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
-    os.close(writing)
+    try:
+        out, err = process.communicate(timeout=30)
+    finally:
+        os.close(writing)
+        process.kill()
     assert (process.returncode, out, err.strip()) == (130, b"", b"")
 
 

@@ -36,7 +36,7 @@ def test_an_example_stack_comes_up_stays_as_it_is_and_goes_but_for_its_reports(
         shown = made.outputs[workload]
         assert (shown["machine"], shown["usd_per_hour"]) == (
             entry.instance_type,
-            entry.usd_per_hour,
+            pytest.approx(entry.usd_per_hour),
         )
     stack.destroy()
     assert engine.aws.inventory() == [f"bucket {bucket}"], "only what the stack said is kept"

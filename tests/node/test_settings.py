@@ -19,7 +19,7 @@ def read(**declared: Any) -> settings.Settings:
 
 def test_what_is_absent_is_not_done() -> None:
     names = [stage.name for stage in stages.applying(read())]
-    assert names == ["packages", "services", "validate", "gate"]
+    assert names == ["packages", "services", "validate", "gate", "burn-in"]
 
 
 def test_the_defaults_are_careful() -> None:
