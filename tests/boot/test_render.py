@@ -99,6 +99,9 @@ def test_the_script_may_run_at_every_boot(tmp_path: Path) -> None:
     found = of("gcp-n1")
     root = run(found.text, tmp_path / "disk")
     assert again(found.text, root) == "start --no-block gputier-boot.service"
+    calls = (root / "systemctl").read_text().splitlines()
+    assert calls.count("daemon-reload") == 1, "nothing changed, and a boot is under way"
+    assert not list(root.rglob("*.new"))
     assert (root / "etc/gputier/boot.json").read_text() == found.settings
 
 

@@ -104,7 +104,7 @@ def test_too_much_is_refused_by_the_plan_with_its_place_and_its_size_and_a_way_o
     assert isinstance(found, list)
     (problem,) = found
     assert problem.path.endswith("software")
-    assert "bytes of software, and user data of aws has room for 1,750: run 3,0" in problem.message
+    assert "bytes of software, and user data of aws has room for 1,700: run 3,0" in problem.message
     assert problem.hint.endswith("or take `clouds: [gcp]`")
     assert isinstance(tried("gcp", {"software": {"run": "#" * 3000}}), WorkloadPlan)
 

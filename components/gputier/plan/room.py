@@ -16,7 +16,7 @@ from gputier.plan.boot import BootPlan
 #: Bytes for software, by cloud: of the 12,288 that stage 0 may have on AWS (boot/stage0.py), what
 #: the largest machine with the longest names of project, stack and workload leaves. Google's 256
 #: KiB hold whatever a workload may declare.
-ROOM: Mapping[str, int] = {"aws": 1_750}
+ROOM: Mapping[str, int] = {"aws": 1_700}
 #: A framework makes bounds of the driver longer in the expectation: `525` becomes `525.60.13`.
 BOUNDS_BYTES = 32
 

@@ -9,7 +9,8 @@ verb=start
 put() { # put PATH MODE [FILTER]: stdin becomes that file, whole or not at all
   mkdir -p "${1%/*}"
   "${3:-cat}" > "$1.new"
-  cmp -s "$1.new" "$1" || verb=restart # an image of a used machine began with that one's files
+  if cmp -s "$1.new" "$1"; then rm "$1.new"; return; fi
+  verb=restart # so too in an image of a used machine
   chmod "$2" "$1.new"
   mv -f "$1.new" "$1"
 }
@@ -124,6 +125,8 @@ StandardError=journal+console
 WantedBy=multi-user.target
 EOF
 
-systemctl daemon-reload
-systemctl enable --quiet gputier-boot.service
+if [[ "${verb}" == restart ]]; then # a reload may fail a running unit
+  systemctl daemon-reload
+  systemctl enable --quiet gputier-boot.service
+fi
 systemctl "${verb}" --no-block gputier-boot.service
