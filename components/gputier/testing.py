@@ -42,7 +42,6 @@ Outputs = Callable[[str, str, Properties], Mapping[str, Any]]
 Answer = Mapping[str, Any] | Callable[[Properties], Mapping[str, Any]]
 
 STACK = "pulumi:pulumi:Stack"
-PROVIDERS = "pulumi:providers:"
 # The SDK's own monitor for tests has no types; as `Any` it is the one place without them.
 _mocks: Any = import_module("pulumi.runtime.mocks")
 _rpc: Any = import_module("pulumi.runtime.rpc")

@@ -180,9 +180,13 @@ def test_more_machines_than_planned_are_noticed_by_what_they_cost(machines: int,
     assert goes_off(found, machines=machines) == off
 
 
+def cost_alarm(found: Chosen) -> Alarm | None:
+    return next((alarm for alarm in found.monitoring.alarms if alarm.key == "cost"), None)
+
+
 def test_a_budget_is_watched_at_the_rate_that_would_use_it_up() -> None:
     found = chosen(budget={"usd_per_month": 7300}, scale={"min": 1, "max": 4})
-    cost, price = found.monitoring.cost_alarm, found.verdict.per_machine
+    cost, price = cost_alarm(found), found.verdict.per_machine
     assert cost is not None
     assert price is not None
     assert cost.threshold == pytest.approx(10)  # 7,300 over 730 hours
@@ -192,7 +196,7 @@ def test_a_budget_is_watched_at_the_rate_that_would_use_it_up() -> None:
 
 def test_machines_of_a_schedule_may_cost_more_while_they_run() -> None:
     hours = [{"start": "0 8 * * *", "stop": "0 18 * * *"}]
-    found = chosen(budget={"usd_per_month": 1000}, schedule=hours).monitoring.cost_alarm
+    found = cost_alarm(chosen(budget={"usd_per_month": 1000}, schedule=hours))
     assert found is not None
     assert found.threshold == pytest.approx(1000 / (10 * 1461 / 48))
 
@@ -201,7 +205,7 @@ def test_without_a_price_no_alarm_watches_the_cost_and_that_is_said() -> None:
     catalog = Doctored(prices={("aws", "g6.12xlarge", "on_demand"): {}})
     plan = planned(GROUP, catalog=catalog)
     assert plan.chosen is not None
-    assert plan.chosen.monitoring.cost_alarm is None
+    assert cost_alarm(plan.chosen) is None
     assert any("no alarm watches what the machines cost" in note for note in plan.chosen.notes)
     assert not any(widget.key == "cost" for widget in plan.chosen.monitoring.widgets)
 

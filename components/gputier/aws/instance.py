@@ -5,7 +5,7 @@ from __future__ import annotations
 import pulumi
 import pulumi_aws as aws
 
-from gputier.aws.machine import BLOCK, HELD, HOPS, HTTP_TOKENS, SPOT, Parts
+from gputier.aws.machine import BLOCK, HOPS, HTTP_TOKENS, SPOT, Parts, reservation
 from gputier.aws.place import Place
 from gputier.plan import Chosen
 from gputier.plan.storage import Volume
@@ -60,7 +60,7 @@ class Machine(pulumi.ComponentResource):
                 "http_put_response_hop_limit": HOPS,
             },
             instance_market_options=_market(chosen),
-            capacity_reservation_specification=_reserved(chosen),
+            capacity_reservation_specification=reservation(chosen),
             # A shutdown from inside saves money and loses nothing.
             instance_initiated_shutdown_behavior="stop",
             region=place.region,
@@ -125,12 +125,3 @@ def _market(chosen: Chosen) -> aws.ec2.InstanceInstanceMarketOptionsArgs | None:
             spot_instance_type="persistent",
         ),
     )
-
-
-def _reserved(chosen: Chosen) -> aws.ec2.InstanceCapacityReservationSpecificationArgsDict | None:
-    fleet = chosen.fleet
-    if fleet.market not in HELD:
-        return None
-    if fleet.reservation_id is None:
-        return {"capacity_reservation_preference": "open"}
-    return {"capacity_reservation_target": {"capacity_reservation_id": fleet.reservation_id}}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pulumi
 import pulumi_aws as aws
@@ -35,10 +35,9 @@ SPOT, BLOCK = "spot", "capacity_block"
 HELD = ("reservation", BLOCK)
 
 
-def reservation_target(
-    chosen: Chosen,
-) -> aws.ec2.LaunchTemplateCapacityReservationSpecificationArgsDict | None:
-    """Which reservation machines start in: the one that is named, or any that is open for them."""
+def reservation(chosen: Chosen) -> Any:
+    """Which reservation machines start in: the one that is named, or any that is open for them.
+    The SDK has a type of this shape for templates and another for machines."""
     fleet = chosen.fleet
     if fleet.market not in HELD:
         return None
@@ -86,7 +85,7 @@ def template(
         },
         # Spot is the group's to ask for, in its mixed policy: a template that does is refused.
         instance_market_options={"market_type": "capacity-block"} if block else None,
-        capacity_reservation_specification=reservation_target(chosen),
+        capacity_reservation_specification=reservation(chosen),
         # The group tags its machines; what comes with them it does not reach.
         tag_specifications=[
             {"resource_type": kind, "tags": place.tags} for kind in ("volume", "network-interface")

@@ -51,7 +51,7 @@ class Script(NamedTuple):
 
 
 def fits_inline(cloud: str) -> bool:
-    """Whether the bundle could travel in the user data of this cloud."""
+    """Whether the bundle could travel in the user data of this cloud; where not, room is short."""
     return LIMITS[cloud] > ROOMY
 
 
@@ -62,7 +62,7 @@ def fetcher(cloud: str) -> str:
     What all clouds share comes first; the cloud's own part then finds it in itself.
     """
     shared, own = _source("fetching.py"), _source(PROGRAMS[cloud])
-    if LIMITS[cloud] < ROOMY:
+    if not fits_inline(cloud):
         shared, own = strip(shared), strip(own)
     joined = re.sub(r"^import fetching$", "fetching = sys.modules[__name__]", own, flags=re.M)
     if joined == own:
@@ -90,7 +90,7 @@ def script(
     cloud: str, expect: Mapping[str, object], settings: Mapping[str, object], inline: bytes | None
 ) -> Script:
     """Stage 0 for a machine of this cloud. `inline` is a bundle to carry along."""
-    program, short = fetcher(cloud), LIMITS[cloud] < ROOMY
+    program, short = fetcher(cloud), not fits_inline(cloud)
     files = [
         File("expectation", "/etc/gputier/expect.json", lines(expect)),
         File("settings", "/etc/gputier/boot.json", lines(settings)),

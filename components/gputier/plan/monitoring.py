@@ -69,8 +69,7 @@ class MonitoringPlan(NamedTuple):
     """`metrics` counts the series of all running machines; `usd_per_month` None when a price is
     unknown (Google bills metric data by volume, which nobody has measured here).
 
-    `group_metrics` are AWS's own figures that the group is told to send, for nothing. `cost_alarm`
-    is also in `alarms`."""
+    `group_metrics` are AWS's own figures that the group is told to send, for nothing."""
 
     metrics: int
     usd_per_month: float | None
@@ -78,7 +77,6 @@ class MonitoringPlan(NamedTuple):
     alarms: tuple[Alarm, ...]
     widgets: tuple[Widget, ...]
     group_metrics: tuple[str, ...]
-    cost_alarm: Alarm | None
     notes: tuple[str, ...]
 
 
@@ -102,7 +100,7 @@ def plan_monitoring(
     machines, hours = running
     series = _series(watched, machines)
     if watched.chosen.type.cloud != "aws":
-        return MonitoringPlan(series, None, False, (), (), (), None, ())
+        return MonitoringPlan(series, None, False, (), (), (), ())
     cost = _cost(watched)
     alarms = (*_alarms(watched), *([cost] if cost else []))
     usd, borrowed = _price(catalog, watched, series * hours / HOURS_PER_MONTH, alarms)
@@ -114,7 +112,6 @@ def plan_monitoring(
         alarms,
         tuple(_widgets(watched)),
         metrics.GROUP_METRICS if watched.grouped else (),
-        cost,
         (unknown,) if watched.grouped and cost is None else (),
     )
 
