@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from tests.node.stages.gpu_box import GpuBox
 
 from gputier.node.result import CONFIG, HEALTHY, INCONCLUSIVE, REBOOT, REPLACE
@@ -265,6 +266,50 @@ def test_memory_that_does_not_hold_them_is_our_own_fault() -> None:
     found = box.stage("limits", hugepages=512)
     assert found.outcome == CONFIG
     assert "300 of 512" in found.evidence
+
+
+def of_efa(reserved: int = 0, size: str = "2048") -> GpuBox:
+    box = GpuBox("p5.48xlarge")
+    box.files["/proc/meminfo"] = f"MemTotal: 2000000000 kB\nHugepagesize:       {size} kB\n"
+    box.files["/sys/devices/system/cpu/online"] = "0-191\n"
+    box.files[limits.PAGES] = f"{reserved}\n"
+    return box
+
+
+def test_efa_has_the_huge_pages_that_its_own_package_reserves() -> None:
+    box = of_efa()
+    found = box.stage("limits", fabric={"kind": "efa"})
+    assert (found.outcome, found.changed) == (HEALTHY, True)
+    assert box.written[limits.SYSCTL] == "vm.nr_hugepages = 21121\n"
+    assert "; 21121 huge pages" in found.evidence
+    assert not box.stage("limits", fabric={"kind": "efa"}).changed
+
+
+def test_an_image_that_reserves_them_itself_is_left_alone() -> None:
+    box = of_efa(reserved=30000)
+    box.stage("limits", fabric={"kind": "efa"})
+    assert limits.SYSCTL not in box.written
+
+
+@pytest.mark.parametrize("kind", ["roce", "infiniband"])
+def test_no_other_fabric_is_given_huge_pages(kind: str) -> None:
+    box = of_efa()
+    box.stage("limits", fabric={"kind": kind})
+    assert limits.SYSCTL not in box.written
+
+
+def test_huge_pages_of_another_size_are_not_reserved_by_themselves() -> None:
+    box = of_efa(size="524288")
+    box.stage("limits", fabric={"kind": "efa"})
+    assert limits.SYSCTL not in box.written
+
+
+def test_too_few_that_nobody_declared_refuse_nobody() -> None:
+    box = of_efa()
+    box.pages = 300
+    found = box.stage("limits", fabric={"kind": "efa"})
+    assert found.outcome == HEALTHY
+    assert "300 of 21121" in found.evidence
 
 
 def test_a_disk_that_cannot_be_written_is_named() -> None:

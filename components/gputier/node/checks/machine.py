@@ -25,7 +25,7 @@ HYGIENE = "github.com/facebookresearch/gcm checks storage, dstate, zombie"
 def vcpus(ctx: Context) -> Finding:
     """vCPUs online, from /sys, /proc/cpuinfo or nproc."""
     wanted = ctx.expect.count("host.vcpus") or 0
-    found, source = _vcpus(ctx)
+    found, source = online(ctx)
     expected = f"{wanted} vCPUs"
     if found is None:
         return inconclusive("neither /sys, /proc/cpuinfo nor nproc tells the vCPUs", expected)
@@ -33,10 +33,11 @@ def vcpus(ctx: Context) -> Finding:
     return Finding(CONFIG, words, expected) if found < wanted else healthy(words, expected)
 
 
-def _vcpus(ctx: Context) -> tuple[int | None, str]:
-    online = (ctx.host.read("/sys/devices/system/cpu/online") or "").strip()
-    if re.match(r"^\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*$", online):
-        return sum(map(_span, online.split(","))), "/sys/devices/system/cpu/online"
+def online(ctx: Context) -> tuple[int | None, str]:
+    """vCPUs that are online, and what tells so; None when nothing does."""
+    told = (ctx.host.read("/sys/devices/system/cpu/online") or "").strip()
+    if re.match(r"^\d+(?:-\d+)?(?:,\d+(?:-\d+)?)*$", told):
+        return sum(map(_span, told.split(","))), "/sys/devices/system/cpu/online"
     listed = re.findall(r"^processor\s*:", ctx.host.read("/proc/cpuinfo") or "", re.M)
     if listed:
         return len(listed), "/proc/cpuinfo"
