@@ -7,6 +7,7 @@ import pty
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -45,12 +46,25 @@ def test_a_reader_that_leaves_is_met_with_silence() -> None:
     assert (process.wait(), said) == (0, b"")
 
 
+def wait_in_the_kernel(process: subprocess.Popen[bytes]) -> None:
+    """Return once it sleeps. Where nothing tells (no /proc), it has a second to come to that."""
+    stat, until = Path(f"/proc/{process.pid}/stat"), time.monotonic() + 30
+    if not stat.exists():
+        time.sleep(1)
+        return
+    while stat.read_text(encoding="utf-8").rsplit(") ", 1)[1][0] != "S":
+        assert time.monotonic() < until, "it never waited"
+        time.sleep(0.01)
+
+
 def test_an_interruption_ends_it_quietly(tmp_path: Path) -> None:
-    """A named pipe tells when it has begun to read: opening both ends waits for each other."""
+    """A named pipe tells when it was opened, as both ends wait for each other. It has to be read
+    by then too: a signal that comes between the two is handled when the reading ends, so never."""
     pipe = tmp_path / "config.json"
     os.mkfifo(pipe)
     process = started("plan", "--config", str(pipe), out=subprocess.PIPE, err=subprocess.PIPE)
     writing = os.open(pipe, os.O_WRONLY)
+    wait_in_the_kernel(process)
     process.send_signal(signal.SIGINT)
     try:
         out, err = process.communicate(timeout=30)
