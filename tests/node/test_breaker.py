@@ -84,6 +84,7 @@ def test_a_second_node_with_the_same_fault_stops_the_fleet_and_so_does_each_afte
 ) -> None:
     fleet(store).count("i-1", CONFIG)
     assert fleet(store).count("i-2", CONFIG).tripped
+    assert state(store)["tripped"]["instance"] == "i-2"
     assert fleet(store).count("i-3", CONFIG).tripped
     assert state(store)["tripped"]["instance"] == "i-3"
     assert fleet(store).count("i-2", CONFIG).tripped, "asked again, it says the same"

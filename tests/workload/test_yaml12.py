@@ -7,6 +7,7 @@ JSON that a program receives.
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable
 from typing import Any
@@ -316,15 +317,25 @@ HEAVY: dict[str, tuple[Callable[[], str], str]] = {
 }
 
 
+@functools.cache
+def seconds_of_the_largest_file_allowed(pure: bool) -> float:
+    """What is measured against: a bound in seconds would be about the machine and its tracing."""
+    text = f"[{'1,' * 19_900}1]"
+    began = time.process_time()
+    yaml12.read(text, "f", pure=pure)
+    return time.process_time() - began
+
+
 @PARSERS
 @pytest.mark.parametrize(("make", "message"), HEAVY.values(), ids=HEAVY.keys())
 def test_a_file_made_to_hurt_is_refused_at_once(
     make: Callable[[], str], message: str, pure: bool
 ) -> None:
-    text = make()
+    text, allowed = make(), seconds_of_the_largest_file_allowed(pure)
     began = time.process_time()
     problem = refused(text, pure=pure)
-    assert time.process_time() - began < 2, "a hostile file must not hold anybody up"
+    seconds = time.process_time() - began
+    assert seconds < 3 * allowed + 0.5, "a hostile file must not hold anybody up"
     assert message in problem.message
 
 
