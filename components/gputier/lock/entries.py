@@ -228,27 +228,29 @@ def compare(old: Lock | None, new: Lock) -> tuple[Change, ...]:
 
 def check_lock(lock: Lock, declaration: Declaration) -> list[Problem]:
     """What is stale: nothing is selected, only digests are compared."""
-    command = lock_command(declaration)
-    found: list[Problem] = []
-    for name in declaration.workloads:
-        entry = lock.entries.get(name)
-        place = declaration.positions.at(f"workloads.{name}")
-        if entry is None:
-            found.append(
-                Problem(name, f"workload `{name}` is not in the lock", f"run `{command}`", place)
-            )
-        elif entry.digest != digest_of(declaration, name):
-            message = f"workload `{name}` changed since it was locked on {entry.machine}"
-            found.append(Problem(name, message, f"run `{command}`", place))
-        elif not entry.bundle:
-            message = f"the lock of `{name}` is of a release that did not pin what machines boot"
-            hint = f"run `{command}`; where that changes nothing, `{command} --upgrade {name}`"
-            found.append(Problem(name, message, hint, place))
+    stale = (stale_entry(lock, declaration, name) for name in declaration.workloads)
+    found = [problem for problem in stale if problem]
     for name in lock.entries:
         if name not in declaration.workloads:
             message = f"the lock holds `{name}`, which is no longer declared"
-            found.append(Problem(name, message, f"run `{command}`"))
+            found.append(Problem(name, message, f"run `{lock_command(declaration)}`"))
     return found
+
+
+def stale_entry(lock: Lock, declaration: Declaration, name: str) -> Problem | None:
+    """Why the entry of a declared workload is stale; None where it is not."""
+    command, entry = lock_command(declaration), lock.entries.get(name)
+    place = declaration.positions.at(f"workloads.{name}")
+    if entry is None:
+        return Problem(name, f"workload `{name}` is not in the lock", f"run `{command}`", place)
+    if entry.digest != digest_of(declaration, name):
+        message = f"workload `{name}` changed since it was locked on {entry.machine}"
+        return Problem(name, message, f"run `{command}`", place)
+    if not entry.bundle:
+        message = f"the lock of `{name}` is of a release that did not pin what machines boot"
+        hint = f"run `{command}`; where that changes nothing, `{command} --upgrade {name}`"
+        return Problem(name, message, hint, place)
+    return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from gputier.catalog import Catalog
 from gputier.errors import InvalidInput, Problem, StaleLock
-from gputier.lock.entries import Entry, Lock, check_lock, lock_command
+from gputier.lock.entries import Entry, Lock, lock_command, stale_entry
 from gputier.lock.images import held_image
-from gputier.plan import DriverPlan, WorkloadPlan, plan_workload
+from gputier.plan import Chosen, DriverPlan, WorkloadPlan, plan_workload
 from gputier.plan.boot import INSTALL, PREBAKED
 from gputier.workload import CapacityChoice, Declaration, Workload
 
@@ -28,16 +28,16 @@ class Held(NamedTuple):
 def locked_plan(lock: Lock, declaration: Declaration, name: str, catalog: Catalog) -> WorkloadPlan:
     """The plan of a declared workload on its locked machine. Raises `StaleLock` when its entry is
     missing or stale, or when this catalogue does not know the machine any more."""
-    stale = [problem for problem in check_lock(lock, declaration) if problem.path == name]
+    stale = stale_entry(lock, declaration, name)
     if stale:
         raise StaleLock(stale)
     entry, workload = lock.entries[name], declaration.workloads[name]
     choice = next((c for c in workload.capacity if c.use == entry.capacity), None)
     found = None if choice is None else _planned(declaration, name, catalog, (entry, choice))
-    gone = choice is None or found is None or _held(found) != _of(entry)
-    if gone or found is None or found.chosen is None:
+    chosen = found.chosen if found else None
+    if choice is None or found is None or chosen is None or _held(chosen) != _of(entry):
         raise StaleLock(_gone(declaration, name, entry))
-    boot = found.chosen.boot
+    boot = chosen.boot
     driver = held_driver(entry, boot.driver, catalog)
     if driver is None:
         raise StaleLock(_unpinned(declaration, name))
@@ -45,7 +45,7 @@ def locked_plan(lock: Lock, declaration: Declaration, name: str, catalog: Catalo
     if driver.source != boot.driver.source:
         image = image._replace(driver=None, cuda=None)  # of an image that the lock does not hold
     boot = boot._replace(image=image, driver=driver)
-    return found._replace(choice=choice, chosen=found.chosen._replace(boot=boot))
+    return found._replace(choice=choice, chosen=chosen._replace(boot=boot))
 
 
 def held_driver(entry: Entry, planned: DriverPlan, catalog: Catalog) -> DriverPlan | None:
@@ -93,10 +93,7 @@ def _pinned(workload: Workload, choice: CapacityChoice, entry: Entry) -> Workloa
     return workload.model_copy(update=fixed)
 
 
-def _held(plan: WorkloadPlan) -> Held | None:
-    chosen = plan.chosen
-    if chosen is None:
-        return None
+def _held(chosen: Chosen) -> Held:
     verdict, machine = chosen.verdict, chosen.verdict.machine
     return Held(
         verdict.type.cloud,
