@@ -136,8 +136,11 @@ def schedule_problems(entries: Sequence[ScheduleEntry]) -> Iterator[Problem]:
                     " AWS's schedulers cannot be told"
                 )
                 yield Problem("schedule", message, "restrict one of the two day fields")
-    for one, other in combinations(dict.fromkeys(entries), 2):
-        if _meet(one, other):
+    told = tuple(dict.fromkeys(entries))
+    # Years of minutes: looked up once an entry, and not at all for one that has nobody to meet.
+    spans = {e: schedule.windows(e.start, e.stop, e.timezone) for e in told if len(told) > 1}
+    for one, other in combinations(spans, 2):
+        if _meet(spans[one], spans[other]):
             yield Problem(
                 "schedule",
                 f"`{one.start}` to `{one.stop}` and `{other.start}` to `{other.stop}` meet: the end"
@@ -146,11 +149,6 @@ def schedule_problems(entries: Sequence[ScheduleEntry]) -> Iterator[Problem]:
             )
 
 
-def _meet(one: ScheduleEntry, other: ScheduleEntry) -> bool:
+def _meet(one: list[tuple[int, int]], other: list[tuple[int, int]]) -> bool:
     """Whether the times of two entries overlap, or one begins in the minute the other ends."""
-    spans = sorted(
-        window
-        for entry in (one, other)
-        for window in schedule.windows(entry.start, entry.stop, entry.timezone)
-    )
-    return any(begin <= end for (_, end), (begin, _) in pairwise(spans))
+    return any(begin <= end for (_, end), (begin, _) in pairwise(sorted(one + other)))
