@@ -20,11 +20,6 @@ class Eip(Ec2):
     chosen = frozenset({"instance", "networkInterface", "domain", "networkBorderGroup"})
     renames = {"instance": "InstanceId", "networkInterface": "NetworkInterfaceId"}
 
-    def create(self, aws: Session, inputs: Props) -> str:
-        id_ = super().create(aws, inputs)
-        self._associate(aws, id_, {}, inputs)
-        return id_
-
     def _associate(self, aws: Session, id_: str, _olds: Props, news: Props) -> None:
         ec2 = aws.client("ec2")
         live = only(ec2.describe_addresses(AllocationIds=[id_])["Addresses"])
@@ -86,12 +81,6 @@ class NetworkInterface(Ec2):
         if addresses := inputs.get("privateIps"):
             made["PrivateIpAddress"] = addresses[0]
         return made
-
-    def create(self, aws: Session, inputs: Props) -> str:
-        id_ = super().create(aws, inputs)
-        if "sourceDestCheck" in inputs:
-            self._check(aws, id_, {}, inputs)
-        return id_
 
     def _check(self, aws: Session, id_: str, _olds: Props, news: Props) -> None:
         value = {"Value": news.get("sourceDestCheck", True)}

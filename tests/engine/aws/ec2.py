@@ -29,6 +29,14 @@ class Ec2(Resource):
     named = ("", "")
     in_place: ClassVar[Mapping[str, Change]] = {"tags": retag}
 
+    def create(self, aws: Session, inputs: Props) -> str:
+        """What `apart` names is set as a change of it is."""
+        id_ = super().create(aws, inputs)
+        later = [self.in_place[name] for name in inputs if name in self.apart & set(self.in_place)]
+        for way in dict.fromkeys(later):
+            way(self, aws, id_, {}, inputs)
+        return id_
+
     def look(self, aws: Session, id_: str, inputs: Props) -> Props | None:
         operation, ids, items = self.describes
         found = self.call(aws, operation, **{ids: [id_]})[items]

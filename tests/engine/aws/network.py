@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from tests.engine.aws.ec2 import Ec2
-from tests.engine.aws.resource import Resource, digest, only
+from tests.engine.aws.resource import Change, Resource, digest, only
 from tests.engine.aws.session import Session
 from tests.engine.provider import Refused
 from tests.engine.wire import Props
 
 VPC_ATTRIBUTES = ("enableDnsSupport", "enableDnsHostnames", "enableNetworkAddressUsageMetrics")
+SUBNET_ATTRIBUTES = ("mapPublicIpOnLaunch", "assignIpv6AddressOnCreation")
 
 
 def _pascal(name: str) -> str:
     return name[:1].upper() + name[1:]
 
 
-def _vpc_attributes(_kind: Any, aws: Session, id_: str, _olds: Props, news: Props) -> None:
-    for name in VPC_ATTRIBUTES:
-        if name in news:
-            value = {"Value": news[name]}
-            aws.client("ec2").modify_vpc_attribute(VpcId=id_, **{_pascal(name): value})
+def _attributes(operation: str, id_parameter: str, names: tuple[str, ...]) -> Mapping[str, Change]:
+    """What changes attributes that AWS sets one at a time."""
+
+    def change(kind: Resource, aws: Session, id_: str, _olds: Props, news: Props) -> None:
+        for name in names:
+            if name in news:
+                value = {"Value": news[name]}
+                kind.call(aws, operation, **{id_parameter: id_, _pascal(name): value})
+
+    return dict.fromkeys(names, change)
 
 
 class Vpc(Ec2):
@@ -32,12 +39,10 @@ class Vpc(Ec2):
     apart = frozenset(VPC_ATTRIBUTES)
     chosen = frozenset({"instanceTenancy", *VPC_ATTRIBUTES, "ipv6CidrBlock"})
     renames = {"assignGeneratedIpv6CidrBlock": "AmazonProvidedIpv6CidrBlock"}
-    in_place = {**Ec2.in_place, **dict.fromkeys(VPC_ATTRIBUTES, _vpc_attributes)}
-
-    def create(self, aws: Session, inputs: Props) -> str:
-        id_ = super().create(aws, inputs)
-        _vpc_attributes(self, aws, id_, {}, inputs)
-        return id_
+    in_place = {
+        **Ec2.in_place,
+        **_attributes("ModifyVpcAttribute", "VpcId", VPC_ATTRIBUTES),
+    }
 
     def describe(self, aws: Session, id_: str, live: Props, inputs: Props) -> Props:
         ec2, here = aws.client("ec2"), [{"Name": "vpc-id", "Values": [id_]}]
@@ -57,26 +62,17 @@ class Vpc(Ec2):
         return found
 
 
-def _subnet_attributes(_kind: Any, aws: Session, id_: str, _olds: Props, news: Props) -> None:
-    for name in ("mapPublicIpOnLaunch", "assignIpv6AddressOnCreation"):
-        if name in news:
-            value = {"Value": news[name]}
-            aws.client("ec2").modify_subnet_attribute(SubnetId=id_, **{_pascal(name): value})
-
-
 class Subnet(Ec2):
     token = "aws:ec2/subnet:Subnet"
     kind, creates, answer = "subnet", "CreateSubnet", "Subnet.SubnetId"
     describes = ("DescribeSubnets", "SubnetIds", "Subnets")
     deletes = ("DeleteSubnet", "SubnetId")
-    apart = frozenset({"mapPublicIpOnLaunch", "assignIpv6AddressOnCreation"})
+    apart = frozenset(SUBNET_ATTRIBUTES)
     chosen = frozenset({"availabilityZone", "availabilityZoneId", "cidrBlock"})
-    in_place = {**Ec2.in_place, **dict.fromkeys(apart, _subnet_attributes)}
-
-    def create(self, aws: Session, inputs: Props) -> str:
-        id_ = super().create(aws, inputs)
-        _subnet_attributes(self, aws, id_, {}, inputs)
-        return id_
+    in_place = {
+        **Ec2.in_place,
+        **_attributes("ModifySubnetAttribute", "SubnetId", SUBNET_ATTRIBUTES),
+    }
 
     def describe(self, aws: Session, id_: str, live: Props, inputs: Props) -> Props:
         return {**super().describe(aws, id_, live, inputs), "arn": live["SubnetArn"]}
@@ -90,15 +86,6 @@ class InternetGateway(Ec2):
     deletes = ("DeleteInternetGateway", "InternetGatewayId")
     apart = frozenset({"vpcId"})
 
-    def create(self, aws: Session, inputs: Props) -> str:
-        id_ = super().create(aws, inputs)
-        self._attach(aws, id_, inputs.get("vpcId"))
-        return id_
-
-    def _attach(self, aws: Session, id_: str, vpc: str | None) -> None:
-        if vpc:
-            aws.client("ec2").attach_internet_gateway(InternetGatewayId=id_, VpcId=vpc)
-
     def _detach(self, aws: Session, id_: str) -> None:
         live = self.look(aws, id_, {})
         for attached in (live or {}).get("Attachments", ()):
@@ -107,7 +94,8 @@ class InternetGateway(Ec2):
 
     def _move(self, aws: Session, id_: str, _olds: Props, news: Props) -> None:
         self._detach(aws, id_)
-        self._attach(aws, id_, news.get("vpcId"))
+        if vpc := news.get("vpcId"):
+            aws.client("ec2").attach_internet_gateway(InternetGatewayId=id_, VpcId=vpc)
 
     def describe(self, aws: Session, id_: str, live: Props, inputs: Props) -> Props:
         attached = only(live.get("Attachments", ()))
@@ -137,12 +125,6 @@ class RouteTable(Ec2):
     describes = ("DescribeRouteTables", "RouteTableIds", "RouteTables")
     deletes = ("DeleteRouteTable", "RouteTableId")
     apart = frozenset({"routes"})
-
-    def create(self, aws: Session, inputs: Props) -> str:
-        id_ = super().create(aws, inputs)
-        for route in inputs.get("routes", ()):
-            aws.client("ec2").create_route(RouteTableId=id_, **self._route(route))
-        return id_
 
     def _route(self, route: Props) -> Props:
         return {DESTINATIONS.get(k, _pascal(k)): v for k, v in route.items() if v}

@@ -91,8 +91,9 @@ class SecurityGroup(Ec2):
     defaults = {"description": "Managed by Pulumi"}
 
     def create(self, aws: Session, inputs: Props) -> str:
-        id_ = super().create(aws, inputs)
-        # The provider takes away the rule that AWS gives every new group, declared or not.
+        id_ = Resource.create(self, aws, inputs)
+        # The provider takes away the rule that AWS gives every new group, declared or not, and only
+        # then sets those that are.
         aws.client("ec2").revoke_security_group_egress(GroupId=id_, IpPermissions=[ANYWHERE])
         self._rules(aws, id_, {}, inputs)
         return id_
