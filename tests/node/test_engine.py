@@ -11,6 +11,7 @@ from tests.node.cases import blind, flavour, gpu, log, lost, no_module, says, wi
 from tests.node.machines import Machine
 
 from gputier.node import boots, expect, report, screen
+from gputier.node.cloud import glance
 from gputier.node.engine import Check, Context, Verdict, outcome_of, run
 from gputier.node.host import Done
 from gputier.node.result import (
@@ -300,10 +301,13 @@ def test_the_same_host_has_the_same_fingerprint_in_another_instance(run: Judge) 
 
 def test_placement_comes_from_the_providers_own_places(run: Judge) -> None:
     aws = Machine("p5.48xlarge")
-    aws.says("curl -s -f -m 2 -X PUT", 0, "token")
-    ask = ("curl", "-s", "-f", "-m", "2", "-H", "X-aws-ec2-metadata-token: token", "http")
-    aws.overrides.append((ask, Done((), 0, "use1-az4\n", "", 0.1, "exited")))
+    aws.says("curl -s -i -m 2 --noproxy * -X PUT", 0, "HTTP/1.1 200 OK\r\n\r\nsecret")
+    ask = (*glance.PIPED, "curl", "-s", "-i", "-m", "2", "--noproxy", "*", "-H", "@-", "http")
+    aws.overrides.append((ask, Done((), 0, "HTTP/1.1 200 OK\r\n\r\nuse1-az4\n", "", 0.1, "exited")))
     assert run(aws).report["host"]["placement"]["availability_zone_id"] == "use1-az4"
+    assert not [call for call in aws.calls if "secret" in " ".join(call)], (
+        "everybody sees arguments"
+    )
     azure = Machine("Standard_ND96isr_H100_v5")
     azure.files["/var/lib/hyperv/.kvp_pool_3"] = "PhysicalHostName\0\0\0PHX01\0\0"
     assert run(azure).report["host"]["placement"] == {"physical_host": "PHX01"}

@@ -259,10 +259,12 @@ class Metadata(Machine):
     pages: dict[str, str]
 
     def run(self, argv: Any, limit: float, env: Any = None, during: Any = None) -> Done:
-        if argv[0] != "curl":
+        if "curl" not in argv:
             return super().run(argv, limit, env, during)
         page = next((text for end, text in self.pages.items() if argv[-1].endswith(end)), None)
-        return Done(tuple(argv), 22 if page is None else 0, page or "", "", 0.01, "exited")
+        status = "404 Not Found" if page is None else "200 OK"
+        head = f"HTTP/1.1 {status}\r\nMetadata-Flavor: Google\r\n\r\n"
+        return Done(tuple(argv), 0, head + (page or ""), "", 0.01, "exited")
 
 
 @pytest.mark.parametrize(("kind", "pages", "words"), NOTICES.values(), ids=NOTICES)

@@ -238,7 +238,9 @@ def test_a_report_of_an_earlier_boot_never_counts() -> None:
 def test_a_notice_during_the_validation_proves_nothing_and_tells_nobody_to_replace() -> None:
     machine = Booting("p5.48xlarge", **DRIVER)
     machine.gpus[0].visible = False
-    machine.says("curl", 0, '{"action": "terminate", "time": "2026-11-30T10:02:00Z"}')
+    said_so = '{"action": "terminate", "time": "2026-11-30T10:02:00Z"}'
+    for tool in ("curl", "sh"):
+        machine.says(tool, 0, f"HTTP/1.1 200 OK\r\n\r\n{said_so}")
     assert machine.boot() == 40
     assert machine.began.count("validate") == 1
     assert said(machine)["causes"] == ["interruption"]

@@ -38,7 +38,11 @@ def noticed(host: Host, identity: Identity | None) -> str | None:
     when nobody can be asked. One short look, for use while the node is judged."""
     if identity is None:
         return None
-    service = metadata.of(identity.cloud, Web(host), endpoints.read(host))
+    return taken(metadata.of(identity.cloud, Web(host), endpoints.read(host)), identity)
+
+
+def taken(service: Metadata | None, identity: Identity) -> str | None:
+    """The same of a service that is known already."""
     if service is None:
         return None
     try:

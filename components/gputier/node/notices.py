@@ -1,7 +1,7 @@
 """What the provider says about a machine it will take: paths of the metadata services, readers.
 
-Two askers share this table: the `interruption` service by HTTP, and `watch` through the seam to the
-host. A notice that is `taken` means minutes at most; the others are advice, and shut nothing.
+The service `interruption` and whoever judges or watches the machine share this table. A notice that
+is `taken` means minutes at most; the others are advice, and shut nothing.
 """
 
 from __future__ import annotations

@@ -7,13 +7,15 @@ when the provider hands it out again; UUIDs themselves are not in it.
 from __future__ import annotations
 
 import hashlib
+import importlib
 import json
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from gputier.node import __version__, boots, plain, smi
+from gputier.node import WrongInput, __version__, boots, plain, smi
 from gputier.node.checks import driver
 from gputier.node.checks.thermal import FIGURES
+from gputier.node.cloud import Trouble
 from gputier.node.engine import STAGES, Context, Verdict
 from gputier.node.host import Host
 from gputier.node.result import HEALTHY, USABLE, Garbled
@@ -24,10 +26,17 @@ DMI = "/sys/class/dmi/id"
 VENDORS = {"Amazon EC2": "aws", "Google": "gcp", "Microsoft Corporation": "azure",
            "Alibaba Cloud": "alibaba", "Tencent Cloud": "tencent"}  # fmt: skip
 INSTANCE_DATA = "/run/cloud-init/instance-data.json"
-METADATA_SECONDS = 2
-AWS = "http://169.254.169.254/latest"
-GCP = "http://169.254.169.254/computeMetadata/v1/instance"
-AWS_TTL = "X-aws-ec2-metadata-token-ttl-seconds: 60"
+METADATA_SECONDS = 2.0
+# What the metadata service tells of where a machine stands, by the name that it has here.
+PLACES = {
+    "aws": {
+        "availability_zone_id": "meta-data/placement/availability-zone-id",
+        "group_name": "meta-data/placement/group-name",
+        "partition_number": "meta-data/placement/partition-number",
+        "host_id": "meta-data/placement/host-id",
+    },
+    "gcp": {"physical_host": "instance/attributes/physical_host"},
+}
 
 
 class Money(NamedTuple):
@@ -174,7 +183,7 @@ def fingerprint(ctx: Context) -> dict[str, Any]:
     except Garbled:
         uuids = []
     digests = [hashlib.sha256(uuid.encode()).hexdigest()[:16] for uuid in uuids]
-    return {"gpus": sorted(digests), "placement": _placement(ctx)}
+    return {"gpus": sorted(digests), "placement": ctx.once("placement", lambda: _placement(ctx))}
 
 
 def _placement(ctx: Context) -> dict[str, str]:
@@ -184,37 +193,23 @@ def _placement(ctx: Context) -> dict[str, str]:
         found = ctx.host.read("/var/lib/hyperv/.kvp_pool_3") or ""
         after = found.partition("PhysicalHostName")[2].strip("\0")
         return {"physical_host": after.split("\0", 1)[0]} if after else {}
-    if cloud == "aws":
-        return _aws_placement(ctx)
-    if cloud == "gcp":
-        text = _get(ctx, f"{GCP}/attributes/physical_host", "Metadata-Flavor: Google")
-        return {"physical_host": text} if text else {}
-    return {}
+    return _asked(ctx.host, cloud) if cloud in PLACES else {}
 
 
-def _aws_placement(ctx: Context) -> dict[str, str]:
-    token = _curl(ctx, "-X", "PUT", "-H", AWS_TTL, f"{AWS}/api/token")
-    if not token:
-        return {}
+def _asked(host: Host, cloud: str) -> dict[str, str]:
+    """What the metadata service tells at once."""
+    # Loaded when it is used: most verbs ask no service, and HTTP is slow to load.
+    glance = importlib.import_module("gputier.node.cloud.glance")
     found: dict[str, str] = {}
-    for name in ("availability-zone-id", "group-name", "partition-number", "host-id"):
-        header = f"X-aws-ec2-metadata-token: {token}"
-        text = _get(ctx, f"{AWS}/meta-data/placement/{name}", header)
-        if text:
-            found[name.replace("-", "_")] = text
+    try:
+        service = glance.of(host, cloud)
+        for name, path in PLACES[cloud].items():
+            text = service.get(path, glance.Patience(METADATA_SECONDS, each=METADATA_SECONDS))
+            if text and len(text) < 256 and "<" not in text:
+                found[name] = text
+    except (Trouble, WrongInput):
+        pass  # what was told before it is worth keeping
     return found
-
-
-def _get(ctx: Context, url: str, header: str) -> str:
-    return _curl(ctx, "-H", header, url)
-
-
-def _curl(ctx: Context, *arguments: str) -> str:
-    done = ctx.host.run(
-        ("curl", "-s", "-f", "-m", str(METADATA_SECONDS), *arguments), METADATA_SECONDS + 1.0
-    )
-    text = done.out.strip()
-    return text if done.ok and len(text) < 256 and "<" not in text else ""
 
 
 def save(host: Host, found: dict[str, Any]) -> str | None:

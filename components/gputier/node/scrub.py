@@ -127,8 +127,12 @@ def recording(found: Recording) -> Recording:
 
 
 def _command(done: Done, scrubber: Scrubber) -> Done:
+    out = scrubber.text(done.out)
+    if done.argv[-1].endswith("/api/token"):
+        # The metadata service's answer: its headers, and the token behind an empty line.
+        out = re.sub(r"(\r?\n\r?\n).*", r"\1scrubbed", out, flags=re.S)
     return done._replace(
         argv=tuple(scrubber.text(part) for part in done.argv),
-        out=scrubber.text(done.out),
+        out=out,
         err=scrubber.text(done.err),
     )

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from gputier.node import interruption, load_cause, notices, report, smi, xids
+from gputier.node import interruption, load_cause, report, smi, xids
 from gputier.node.checks.network import ports
 from gputier.node.checks.thermal import HARDWARE
-from gputier.node.cloud import identity
+from gputier.node.cloud import glance, identity
+from gputier.node.cloud.identity import Identity
 from gputier.node.engine import Context
 from gputier.node.result import HEALTHY, INCONCLUSIVE, REBOOT, REPLACE, WARNING, Failed, Garbled
 
@@ -36,12 +37,6 @@ ECC = "ecc.errors.uncorrected.volatile.total"
 QUIET_SECONDS = 300.0
 # A GPU that is missed or slowed down once may be busy; three times in a row it is not.
 PATIENCE = 3
-# Where the metadata services are, and the header that they want.
-PLACES = {
-    "aws": ("http://169.254.169.254/latest", ""),
-    "gcp": ("http://169.254.169.254/computeMetadata/v1", "Metadata-Flavor: Google"),
-    "azure": ("http://169.254.169.254/metadata", "Metadata: true"),
-}
 
 
 class Event(NamedTuple):
@@ -214,32 +209,6 @@ class Watch:
 
 
 def notice(ctx: Context, cloud: str) -> str | None:
-    """That the provider takes the machine away or works on it, in words; None when it does not.
-
-    A machine that booted with settings is asked over HTTP, by the addresses of its image and with
-    no token among a command's arguments; any other, and a recording, through the seam to the host.
-    """
-    known = identity.load(ctx.host)
-    if known is not None:
-        return interruption.noticed(ctx.host, known)
-    place = PLACES.get(cloud)
-    if place is None:
-        return None
-    root, header = place
-    if cloud == "aws":
-        put = ("-X", "PUT", "-H", "X-aws-ec2-metadata-token-ttl-seconds: 300")
-        token = _curl(ctx, *put, f"{root}/api/token")
-        if not token:
-            return None
-        header = f"X-aws-ec2-metadata-token: {token}"
-    for path, read in notices.TABLE[cloud].items():
-        text = _curl(ctx, "-H", header, f"{root}/{path}")
-        found = read(text, notices.Asked(ctx.host.now())) if text else None
-        if found and found.taken:
-            return found.words
-    return None
-
-
-def _curl(ctx: Context, *arguments: str) -> str:
-    done = ctx.host.run(("curl", "-s", "-f", "-m", "2", *arguments), 3.0)
-    return " ".join(done.out.split())[:500] if done.ok else ""
+    """That the provider takes the machine away or works on it, in words; None when it does not."""
+    who = identity.load(ctx.host) or Identity(cloud, "", "", "", "")
+    return interruption.taken(glance.of(ctx.host, who.cloud), who)

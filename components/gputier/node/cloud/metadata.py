@@ -11,6 +11,7 @@ from gputier.node.cloud import Trouble, endpoints
 from gputier.node.cloud.http import Answer, Ask, NoAnswer, Patience, Web
 
 TTL_SECONDS = 21600
+TOKEN = "X-aws-ec2-metadata-token"  # noqa: S105 (a header)
 # On a first boot the service may come up after the machine does.
 LATE = Patience(120.0, each=2.0, first=0.25, most=5.0)
 # Once it has answered, silence is a fault and not a late start.
@@ -76,7 +77,7 @@ class Aws(Metadata):
         return f"{self.base}/latest/{path}"
 
     def headers(self) -> Mapping[str, str]:
-        return {"X-aws-ec2-metadata-token": self._token or ""}
+        return {TOKEN: self._token or ""}
 
     def answer(self, path: str, patience: Patience | None = None) -> Answer:
         if self._token is None:
@@ -88,7 +89,7 @@ class Aws(Metadata):
         return self._sorted(found, path)
 
     def _renew(self, patience: Patience | None) -> None:
-        ttl = {"X-aws-ec2-metadata-token-ttl-seconds": str(TTL_SECONDS)}
+        ttl = {f"{TOKEN}-ttl-seconds": str(TTL_SECONDS)}
         try:
             found = self._ask(lambda: Ask("PUT", f"{self.base}/latest/api/token", ttl), patience)
         except Silent as error:

@@ -6,7 +6,6 @@ for an hour shows comes then. A fault takes it out of service again, as one that
 
 from __future__ import annotations
 
-import functools
 import json
 from typing import Any
 
@@ -30,8 +29,7 @@ def run(work: Work) -> StageResult:
     """Judge at full depth; a machine that is found bad is given back, with its report."""
     ctx = Context(work.host, work.expect)
     ctx.end = work.deadline - TELLING_SECONDS
-    after = functools.partial(unless_taken, identity.load(work.host))
-    found = common.judge_in(ctx, DEPTH, after=after).report
+    found = common.judge_in(ctx, DEPTH, after=unless_taken).report
     outcome = str(found["outcome"])
     causes = [check for check in found["checks"] if check["name"] in found["causes"]]
     words = tuple(f"{check['name']}: {check['evidence']}" for check in causes)

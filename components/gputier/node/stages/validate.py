@@ -7,11 +7,8 @@ before is given back again, and a machine that the provider is about to take is 
 
 from __future__ import annotations
 
-import functools
-
-from gputier.node import gates, interruption, report, timeline, watching
+from gputier.node import gates, report, timeline, watching
 from gputier.node.cloud import identity
-from gputier.node.cloud.identity import Identity
 from gputier.node.engine import Context, Verdict
 from gputier.node.result import HEALTHY, INCONCLUSIVE, REPLACE, Result
 from gputier.node.stages import StageResult, Work, ok
@@ -55,8 +52,7 @@ def run(work: Work) -> StageResult:
     else:
         ctx.unprepared = known_host(work, ctx)
         depth = "quick" if ctx.unprepared else depth
-    after = functools.partial(unless_taken, identity.load(work.host))
-    said = common.judge_in(ctx, depth, after=after).report
+    said = common.judge_in(ctx, depth, after=unless_taken).report
     outcome = str(said["outcome"])
     if outcome == HEALTHY:
         return ok(f"healthy, {len(said['checks'])} checks in {said['seconds']:g} s")
@@ -72,12 +68,9 @@ def known_host(work: Work, ctx: Context) -> Result | None:
     return KNOWN._replace(evidence=why) if why else None
 
 
-def unless_taken(who: Identity | None, ctx: Context, verdict: Verdict) -> Verdict:
+def unless_taken(ctx: Context, verdict: Verdict) -> Verdict:
     """A notice that came meanwhile explains everything, and proves nothing of the machine."""
-    if who is None:
-        words = watching.notice(ctx, str(report.machine(ctx)["cloud"] or ""))
-    else:
-        words = interruption.noticed(ctx.host, who)
+    words = watching.notice(ctx, str(report.machine(ctx)["cloud"] or ""))
     if not words:
         return verdict
     because = (TAKEN.name,)
