@@ -31,7 +31,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from pulumi import runtime
 
@@ -118,23 +118,33 @@ def run(
     config: Mapping[str, str] | None = None,
     answers: Mapping[str, Answer] | None = None,
     outputs: Outputs | None = None,
+    preview: bool = False,
 ) -> Run:
     """Runs `program` to its end and gives what it registered. What it raises is raised.
 
     `config` is keyed as in a stack file, `project:key`. `answers` is keyed by function, such as
-    `aws:index/getRegion:getRegion`; one that is asked and not answered is a LookupError. Every run
-    starts from nothing, so several may follow each other in one test.
+    `aws:index/getRegion:getRegion`; one that is asked and not answered is a LookupError. With
+    `preview` the program is told that nothing will be made. Every run starts from nothing, so
+    several may follow each other in one test.
     """
     world = _World(dict(answers or {}), outputs or (lambda _type, _name, _inputs: {}))
     # Pulumi keeps its state in context variables: a copy of the context is a state of our own.
     context = contextvars.copy_context()
-    context.run(_in_context, program, world, project, stack, dict(config or {}))
+    told = _Told(project, stack, preview, dict(config or {}))
+    context.run(_in_context, program, world, told)
     return Run(tuple(world.finished()), world.exported, tuple(world.messages))
 
 
-def _in_context(
-    program: Callable[[], object], world: _World, project: str, stack: str, config: dict[str, str]
-) -> None:
+class _Told(NamedTuple):
+    """What a program may ask about the deployment that it is part of."""
+
+    project: str
+    stack: str
+    preview: bool
+    config: dict[str, str]
+
+
+def _in_context(program: Callable[[], object], world: _World, told: _Told) -> None:
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     loops = [loop]
@@ -149,13 +159,13 @@ def _in_context(
             monitor=_Monitor(world),
             monitor_features=set(world.monitor.GetDeploymentInfo(None).supportedFeatures),
             engine=_mocks.MockEngine(logger),
-            project=project,
-            stack=stack,
+            project=told.project,
+            stack=told.stack,
             organization="organization",
-            dry_run=False,
+            dry_run=told.preview,
         )
         runtime.configure(settings)
-        runtime.set_all_config(config)
+        runtime.set_all_config(told.config)
         loop.run_until_complete(runtime.run_in_stack(lambda: _nothing(program())))
     finally:
         threads.shutdown()

@@ -26,6 +26,25 @@ def test_nothing_is_wrong_with_an_ordinary_fleet() -> None:
     assert told(planned(**L4)) == []
 
 
+def test_a_placeholder_for_an_image_is_previewed_with_a_warning_and_deployed_never() -> None:
+    plan = planned(software={"image": {"id": "ami-00000000000000000", "driver": "595"}}, **L4)
+    ((path, message, hint),) = told(plan)
+    assert path == "workloads.job.software.image"
+    assert message.startswith("ami-00000000000000000 is a placeholder")
+    assert "`gputier lock STACK --images` pins today's" in hint
+
+    def program() -> object:
+        return deploy([Deployment(plan, current_bundle())], world.catalog())
+
+    with pytest.raises(InvalidInput, match="is a placeholder"):
+        world.run(program)
+    previewed = world.run(program, preview=True)
+    assert previewed.find("LaunchTemplate job-template")
+    (warning,) = (text for level, text in previewed.messages if level == "warning")
+    assert "which an `up` refuses" in warning
+    assert "`gputier lock test --images`" in warning
+
+
 def test_production_refuses_an_image_that_moves() -> None:
     ((path, message, hint),) = told(planned(environment="prod", **L4))
     assert path == "workloads.job.software.image"

@@ -20,7 +20,7 @@ def test_an_example_stack_comes_up_stays_as_it_is_and_goes_but_for_its_reports(
 ) -> None:
     stack = ours.locked(engine, ROOT, name)
     if name == "prod":
-        # It runs on no image whose name means another one tomorrow; the next test says so.
+        # Its file has a placeholder, which no `up` takes; the next test says so.
         ours.pin(stack, ours.AMI)
     planned = stack.preview()
     assert engine.aws.inventory() == [], "a preview makes nothing"
@@ -42,10 +42,15 @@ def test_an_example_stack_comes_up_stays_as_it_is_and_goes_but_for_its_reports(
     assert engine.aws.inventory() == [f"bucket {bucket}"], "only what the stack said is kept"
 
 
-def test_production_wants_pinned_images_and_says_where_and_how(engine: Engine) -> None:
+def test_the_placeholder_of_the_production_example_is_previewed_and_deployed_never(
+    engine: Engine,
+) -> None:
     stack = ours.locked(engine, ROOT, "prod")
-    refused = stack.preview(fails=True)
+    previewed = stack.preview()
+    for workload in ours.read(stack).entries:
+        assert f"{workload}: ami-00000000000000000 is a placeholder" in previewed.said
+    refused = stack.up(fails=True)
     assert "Traceback" not in refused.said
-    assert refused.said.count("names another image with each release, and this is prod") == 4
+    assert refused.said.count("ami-00000000000000000 is a placeholder") == 4
     assert "--images` pins today's" in refused.said
     assert engine.calls("Create") == []

@@ -173,8 +173,8 @@ class GpuFleet(pulumi.ComponentResource):
     def _export(self) -> None:
         chosen = self._chosen
         self.machine = pulumi.Output.from_input(chosen.verdict.machine.instance_type)
-        self.usd_per_hour = pulumi.Output.from_input(chosen.usd_per_hour)
-        self.usd_per_month = pulumi.Output.from_input(chosen.usd_per_month)
+        self.usd_per_hour = pulumi.Output.from_input(_money(chosen.usd_per_hour))
+        self.usd_per_month = pulumi.Output.from_input(_money(chosen.usd_per_month))
         self.register_outputs(self.outputs())
 
     def outputs(self) -> dict[str, pulumi.Output[object]]:
@@ -214,6 +214,11 @@ def _renamed(chosen: Chosen, opts: pulumi.ResourceOptions | None) -> pulumi.Reso
 def _rendered(plan: WorkloadPlan, bundle: Bundle, catalog: Catalog) -> Rendered:
     stack = Stack(pulumi.get_project(), pulumi.get_stack())
     return render(plan, catalog, stack, Rendering(bundle.sha256, bundle.version))
+
+
+def _money(usd: float | None) -> float | None:
+    """As the lock has it: what a float drags along would be another output for the same price."""
+    return None if usd is None else round(usd, 6)
 
 
 def _maybe(name: str) -> str | None:

@@ -7,6 +7,7 @@ import pulumi_aws as aws
 
 from gputier.errors import InvalidInput, Problem
 from gputier.plan import ImagePlan
+from gputier.plan.boot import PLACEHOLDER_HINT
 
 
 def image_id(image: ImagePlan, region: str, parent: pulumi.Resource, at: str) -> str:
@@ -34,7 +35,13 @@ def kept(image: ImagePlan, field: str) -> list[str]:
 
 
 def warn(name: str, image: ImagePlan, resource: pulumi.Resource) -> None:
-    """Say that the image is not pinned, where it is not."""
+    """Say what will not do for long: an image that is not pinned, or a placeholder for one."""
+    if image.placeholder:
+        stack = pulumi.get_stack().rsplit("/", 1)[-1]
+        hint = PLACEHOLDER_HINT.replace("STACK", stack)
+        pulumi.log.warn(
+            f"{name}: {image.id} is a placeholder, which an `up` refuses: {hint}", resource
+        )
     if not image.pinned:
         pulumi.log.warn(
             f"{name}: the image is not pinned. The newest of {image.family} is taken when the fleet"

@@ -10,6 +10,7 @@ import pulumi
 from gputier.errors import InvalidInput, Problem
 from gputier.lock import Bundle, current_bundle
 from gputier.plan import WorkloadPlan
+from gputier.plan.boot import PLACEHOLDER_HINT
 from gputier.plan.fleet import deploy_problems
 from gputier.workload.declare import PRODUCTION
 
@@ -43,6 +44,10 @@ def problems_of(plan: WorkloadPlan, bundle: Bundle) -> Iterator[Problem]:
     if image.id is None and image.family is None:
         message = f"no image is known for {chosen.verdict.machine.instance_type}"
         yield Problem(f"{at}.software.image", message, "name one: `software.image: ami-…`")
+    elif image.placeholder and not pulumi.runtime.is_dry_run():
+        # A preview goes on, and warns: what an example shows needs nobody's image.
+        message = f"{image.id} is a placeholder for an image, and machines need one"
+        yield Problem(f"{at}.software.image", message, PLACEHOLDER_HINT)
     elif not image.pinned and plan.need.environment in PRODUCTION:
         yield Problem(
             f"{at}.software.image",

@@ -6,6 +6,7 @@ down. None is "not there": the stage that would read it does not apply.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
@@ -31,6 +32,10 @@ LONE_GATE = "file"
 DEFAULT_DEPTH = "quick"
 #: Where a machine has its driver from.
 PREBAKED, INSTALL = "prebaked", "install"
+#: What to do about a placeholder for an image.
+PLACEHOLDER_HINT = (
+    "name your own image, or take the line away: `gputier lock STACK --images` pins today's"
+)
 #: From so many NVLinked GPUs on, data-centre machines since Ampere join them by NVSwitch, which
 #: needs Fabric Manager (docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide).
 NVSWITCH_GPUS = 8
@@ -51,6 +56,11 @@ class ImagePlan(NamedTuple):
     cuda: str | None
     pinned: bool
     source: str
+
+    @property
+    def placeholder(self) -> bool:
+        """Whether the id stands where somebody's own belongs: nothing but zeros names no image."""
+        return re.fullmatch(r"ami-0+", self.id or "") is not None
 
 
 class DriverPlan(NamedTuple):
@@ -210,6 +220,8 @@ def _notes(need: Need, chosen: Verdict, image: ImagePlan, agreed: Agreed | Reaso
     if isinstance(agreed, Reason):
         yield f"{agreed.needed} is needed, and this is {agreed.has}: {agreed.relax}"
         return
+    if image.placeholder:
+        yield f"{image.id} is a placeholder: {PLACEHOLDER_HINT}"
     if agreed.driver is None:
         yield f"nobody says which driver {image.id or image.family} has: software.image.driver"
     if image.id is None and image.family is None and not chosen.plan_only:
