@@ -49,6 +49,13 @@ def _id(stack: Stack, name: str) -> str:
     return found
 
 
+def data_volume(engine: Engine, stack: Stack) -> Any:
+    """The volume of the lone machine `desk`, as AWS has it."""
+    known = [_id(stack, "Volume::desk-data")]
+    (found,) = engine.aws.client("ec2").describe_volumes(VolumeIds=known)["Volumes"]
+    return found
+
+
 def of_job(**more: Any) -> dict[str, Any]:
     return {"AutoScalingGroupName": "gputier-dev-job", **more}
 
@@ -119,9 +126,31 @@ def test_a_lone_machine_is_made_anew_with_its_volume(engine: Engine, tmp_path: P
     assert gone.changed["Instance desk-machine"] == "delete"
     assert "Volume desk-data" not in gone.changed
     assert stack.up().changed["Instance desk-machine"] == "create"
-    ec2 = engine.aws.client("ec2")
-    (found,) = ec2.describe_volumes(VolumeIds=[volume])["Volumes"]
+    found = data_volume(engine, stack)
+    assert found["VolumeId"] == volume
     assert found["Attachments"][0]["InstanceId"] == _id(stack, "Instance::desk-machine")
+
+
+def test_a_lone_machine_goes_to_another_zone_with_what_is_on_its_volume(
+    engine: Engine, tmp_path: Path
+) -> None:
+    folder = ours.project(tmp_path, {"dev": {"workloads": {"desk": ours.DESK}}})
+    stack = ours.locked(engine, folder)
+    stack.up()
+    before = data_volume(engine, stack)
+    named = {"VolumeId": before["VolumeId"]}
+    snapshot = aws(engine, "change-the-machine", "CreateSnapshot", **named)["SnapshotId"]
+    zones = ours.read(stack).entries["desk"].zones
+    disk = {**ours.DESK["disk"], "snapshot": snapshot}
+    ours.declare(stack, {"desk": {**ours.DESK, "disk": disk, "zones": [zones[1]]}})
+    words = options("change-the-machine", "destroy", 1)
+    stack.destroy(*(word.replace("desktops", "desk") for word in words))
+    stack.up()
+    found = data_volume(engine, stack)
+    assert found["SnapshotId"] == snapshot
+    assert found["AvailabilityZone"] != before["AvailabilityZone"]
+    assert found["Attachments"][0]["InstanceId"] == _id(stack, "Instance::desk-machine")
+    assert stack.up().changed == {}
 
 
 def test_nothing_is_left_after_the_last_step_of_tearing_down(engine: Engine, job: Stack) -> None:
