@@ -10,7 +10,7 @@ PIP    := .venv/bin/python -m pip --quiet --disable-pip-version-check
 ASKED := $(if $(filter file,$(origin PYTHON)),,yes)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo preview pulumi engine rehearsal test check lint fmt bench accuracy docs golden clean FORCE
+.PHONY: help install demo preview pulumi engine rehearsal thorough test check lint fmt bench accuracy docs golden clean FORCE
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -41,13 +41,16 @@ pulumi: .venv/.dev ## build the real Pulumi command that tests/engine needs: onc
 engine: pulumi ## deploy to a stand-in for AWS on a real Pulumi engine (part of `test` too)
 	@.venv/bin/python -m pytest -n auto --dist loadgroup tests/engine $(ARGS)
 
-rehearsal: .venv/.dev ## boot machines in both tiers, as root, the slow ones too; `test` has one virtual machine
+rehearsal: .venv/.dev ## boot machines in both tiers, as root: those of `test` and of `thorough`
 	@.venv/bin/python -m pytest -n 2 --dist loadgroup --thorough tests/rehearsal $(ARGS)
+
+thorough: .venv/.dev ## boot the machines that `test` leaves out because they are slow
+	@.venv/bin/python -m pytest -n 2 --dist loadgroup --thorough -m thorough tests/rehearsal $(ARGS)
 
 test: .venv/.dev ## run every test, in random order and without network, and show coverage
 	@.venv/bin/python -m pytest -n auto --dist loadgroup --cov --cov-report=term $(ARGS)
 
-check: demo lint pulumi rehearsal test ## exactly what continuous integration runs
+check: demo lint pulumi thorough test ## exactly what continuous integration runs
 
 lint: .venv/.dev ## formatting, lint and types, changing nothing
 	@.venv/bin/python -m ruff format --check --quiet .
