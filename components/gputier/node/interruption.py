@@ -18,6 +18,7 @@ from gputier.node.cloud.metadata import GLANCE, Metadata
 from gputier.node.host import Host
 from gputier.node.notices import Asked, Notice
 from gputier.node.result import INCONCLUSIVE
+from gputier.node.units import WORKLOAD
 
 # AWS asks for a look every 5 seconds (spot-instance-termination-notices).
 INTERVAL_SECONDS = 5.0
@@ -25,7 +26,6 @@ INTERVAL_SECONDS = 5.0
 HELD_SECONDS = 5.0
 HELD = Patience(15.0, each=HELD_SECONDS + 7.0)
 HELD_PATH = "instance/preempted"
-WORKLOAD = "gputier-workload.service"
 BOOT = "gputier-boot.service"
 # A little more than the unit's own time for stopping (running.py).
 STOP_SECONDS = 130.0

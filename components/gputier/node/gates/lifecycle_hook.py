@@ -16,7 +16,7 @@ from gputier.node.host import Host
 from gputier.node.interruption import KEPT_ASIDE, STATE
 from gputier.node.settings import LIFECYCLE_HOOK, Settings
 
-IN_SERVICE, TERMINATED, WARMED = "InService", "Terminated", "Warmed:"
+TERMINATED, WARMED = "Terminated", "Warmed:"
 # Where Auto Scaling does not hold the instance any more: then nobody waits for an answer.
 ASIDE = ("Detached", "Standby")
 # The item may come a little after the instance does.

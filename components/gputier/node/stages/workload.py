@@ -12,7 +12,6 @@ from gputier.node.units import WORKLOAD
 # How long a workload has to stay up to count as started: one that cannot start ends at once.
 SEEN_SECONDS, STEP_SECONDS = 6.0, 2.0
 ASKED = "LoadState,ActiveState,SubState,Result,ExecMainStatus,ExecMainStartTimestampMonotonic"
-DENIED = re.compile(r"denied|unauthorized|authentication required|no basic auth", re.I)
 SEE = f"see journalctl -u {WORKLOAD}"
 
 
