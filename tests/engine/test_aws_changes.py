@@ -141,6 +141,19 @@ def test_a_renamed_workload_changes_nothing(engine: Engine, tmp_path: Path) -> N
     assert engine.aws.inventory() == [BUCKET]
 
 
+def test_an_image_that_aws_does_not_know_is_refused_for_each_fleet_before_anything_is_made(
+    engine: Engine, tmp_path: Path
+) -> None:
+    folder = project(tmp_path, {"dev": {"workloads": {"job": JOB, "desk": DESK}}})
+    stack = locked(engine, folder)
+    ours.pin(stack, "/aws/service/none")
+    refused = stack.up(fails=True).said
+    assert refused.startswith("error: Pulumi.dev.yaml: 2 problems")
+    assert refused.count("/aws/service/none cannot be looked up in us-east-1") == 2
+    assert "`software.image: ami-…`" in refused
+    assert engine.calls("Create") == []
+
+
 def test_a_deployment_that_fails_in_the_middle_goes_on_where_it_stopped(
     engine: Engine, tmp_path: Path
 ) -> None:

@@ -31,12 +31,14 @@ from gputier.plan.region import networks
 
 class Given(NamedTuple):
     """What a fleet takes instead of making or finding it. `role` is an existing role's name, `key`
-    a KMS key's ARN, `topic` an SNS topic's ARN for alarms; each may be an output. `bundle` is what
+    a KMS key's ARN, `topic` an SNS topic's ARN for alarms; each may be an output. `image` is the id
+    that the plan's image has in this region, where somebody looked it up already. `bundle` is what
     the lock pins (default: this release's), `catalog` what the plan was made on."""
 
     role: pulumi.Input[str] | None = None
     key: pulumi.Input[str] | None = None
     topic: pulumi.Input[str] | None = None
+    image: str | None = None
     bundle: Bundle | None = None
     catalog: Catalog | None = None
 
@@ -78,6 +80,7 @@ class GpuFleet(pulumi.ComponentResource):
             raise ValueError(f"no machine was chosen for {name}")
         super().__init__("gputier:aws:GpuFleet", name, None, _renamed(chosen, opts))
         self._place, self._chosen, self._given = place_of(plan), chosen, given
+        self._image = given.image or image.image_ids([plan], self)[name]
         self._rendered = _rendered(plan, bundle, given.catalog or load())
         self._store = store or Store(
             self._place.region,
@@ -128,7 +131,7 @@ class GpuFleet(pulumi.ComponentResource):
             security_group=group.id,
             profile_arn=identity.profile_arn,
             profile_name=identity.profile_name,
-            image=image.image_id(chosen.boot.image, place.region, self, f"workloads.{place.name}"),
+            image=self._image,
             user_data=base64.b64encode(self._rendered.text.encode()).decode(),
             storage=storage,
             hook_seconds=self._rendered.deadline.hook_seconds,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import NamedTuple
 
 import pulumi
@@ -31,6 +32,11 @@ class Place(NamedTuple):
         return f"{self.name}-{word}"
 
 
+def stack_name() -> str:
+    """The stack's name as our commands take it, without an organisation."""
+    return pulumi.get_stack().rsplit("/", 1)[-1]
+
+
 def place_of(plan: WorkloadPlan) -> Place:
     """The place of a planned fleet in the stack that is being deployed."""
     if plan.chosen is None:
@@ -47,20 +53,33 @@ def place_of(plan: WorkloadPlan) -> Place:
     return Place(plan.name, names, plan.chosen.verdict.region, {**fleet.tags, **own})
 
 
-class Account(NamedTuple):
-    """The account that is deployed to: `domain` is what its services' principals end in."""
+class Account:
+    """The account that a parent's provider is signed in to. Each part is asked for once it is read:
+    the id costs a call of AWS's, the partition is in the provider."""
 
-    id: pulumi.Output[str]
-    partition: pulumi.Output[str]
-    domain: pulumi.Output[str]
+    def __init__(self, options: pulumi.InvokeOptions) -> None:
+        self._options = options
+
+    @cached_property
+    def id(self) -> pulumi.Output[str]:
+        """Twelve digits."""
+        return aws.get_caller_identity_output(opts=self._options).account_id
+
+    @cached_property
+    def partition(self) -> pulumi.Output[str]:
+        """What ARNs begin with: `aws`, or that of another partition."""
+        return self._partition.partition
+
+    @cached_property
+    def domain(self) -> pulumi.Output[str]:
+        """What its services' principals end in."""
+        return self._partition.dns_suffix
+
+    @cached_property
+    def _partition(self) -> pulumi.Output[aws.GetPartitionResult]:
+        return aws.get_partition_output(opts=self._options)
 
 
 def account_of(parent: pulumi.Resource) -> Account:
     """The account that `parent`'s provider is signed in to."""
-    options = pulumi.InvokeOptions(parent=parent)
-    partition = aws.get_partition_output(opts=options)
-    return Account(
-        aws.get_caller_identity_output(opts=options).account_id,
-        partition.partition,
-        partition.dns_suffix,
-    )
+    return Account(pulumi.InvokeOptions(parent=parent))

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pulumi
 
+from gputier.aws.place import stack_name
 from gputier.errors import InvalidInput, Problem
 from gputier.lock import Bundle, current_bundle
 from gputier.plan import WorkloadPlan
@@ -21,9 +22,8 @@ MOST_ALERTS = 9
 
 def refuse(plans: Iterable[tuple[WorkloadPlan, Bundle]]) -> None:
     """Raises `InvalidInput` for what cannot be deployed."""
-    stack = pulumi.get_stack().rsplit("/", 1)[-1]
     problems = [
-        replace(problem, hint=problem.hint.replace("STACK", stack))
+        replace(problem, hint=problem.hint.replace("STACK", stack_name()))
         for plan, bundle in plans
         for problem in problems_of(plan, bundle)
     ]

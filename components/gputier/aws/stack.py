@@ -8,6 +8,7 @@ from typing import NamedTuple
 import pulumi
 
 from gputier.aws.fleet import Given, GpuFleet
+from gputier.aws.image import image_ids
 from gputier.aws.network import Network
 from gputier.aws.refused import refuse
 from gputier.aws.store import Store
@@ -37,6 +38,7 @@ def deploy(deployments: Sequence[Deployment], catalog: Catalog) -> Deployed:
     refuse(deployments)
     chosen = {d.plan.name: d.plan.chosen for d in deployments if d.plan.chosen}
     shared = networks([d.plan for d in deployments])
+    images = image_ids(d.plan for d in deployments)
     tags = {"gputier:project": pulumi.get_project(), "gputier:stack": pulumi.get_stack()}
     nets = {name: Network(plan, tags=tags) for name, plan in shared.items()}
     stores = {region: _store(region, chosen, tags) for region in _regions(chosen)}
@@ -46,7 +48,7 @@ def deploy(deployments: Sequence[Deployment], catalog: Catalog) -> Deployed:
             d.plan,
             network=nets[network_name(chosen[d.plan.name])],
             store=stores[chosen[d.plan.name].verdict.region],
-            given=Given(bundle=d.bundle, catalog=catalog),
+            given=Given(image=images[d.plan.name], bundle=d.bundle, catalog=catalog),
         )
         for d in deployments
     }
