@@ -56,6 +56,7 @@ LAZY = {
     "gputier": "`import gputier` stays free: an exported name is loaded when it is first used",
     "gputier.plan": "the package can be called, which its caller's layer answers (docs/adr/0009)",
     "gputier.cli.*": "a command loads what it needs when it runs (docs/adr/0005)",
+    "gputier.node.report": "only a report asks where its machine stands: HTTP and TLS, 90 ms",
     "gputier.workload.yaml12": "a workload made in Python or from flags reads no YAML: 9 ms",
     "gputier.workload.schedule": "only a schedule needs time zones: 3 ms",
 }

@@ -20,8 +20,8 @@ from gputier.node.stages import Work
 
 FOLDER = "/run/gputier/docker"
 FILE = f"{FOLDER}/config.json"
-ECR = re.compile(r"^\d{12}\.dkr\.ecr(?:-fips)?\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?$")
-GOOGLE = re.compile(r"^(?:[a-z0-9-]+-docker\.pkg\.dev|(?:[a-z]+\.)?gcr\.io)$")
+ECR = re.compile(r"\d{12}\.dkr\.ecr(?:-fips)?\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?")
+GOOGLE = re.compile(r"(?:[a-z0-9-]+-docker\.pkg\.dev|(?:[a-z]+\.)?gcr\.io)")
 TARGET = "AmazonEC2ContainerRegistry_V20150921.GetAuthorizationToken"
 PATIENCE = Patience(60.0)
 
@@ -37,7 +37,7 @@ def of(image: str) -> str:
 def login(work: Work, image: str, identity: Identity | None) -> dict[str, str]:
     """Docker's environment for pulling this image; empty where no password is needed, or had."""
     host = of(image)
-    if identity is None or not (ECR.match(host) or GOOGLE.match(host)):
+    if identity is None or not (ECR.fullmatch(host) or GOOGLE.fullmatch(host)):
         return {}
     try:
         password = _password(Here(work.host, work.settings, identity), host)
@@ -56,7 +56,7 @@ def login(work: Work, image: str, identity: Identity | None) -> dict[str, str]:
 
 def _password(cloud: Here, host: str) -> str:
     """User and password as docker's file has them, base64 of both. Raises Trouble."""
-    found = ECR.match(host)
+    found = ECR.fullmatch(host)
     if not found:
         return base64.b64encode(b"oauth2accesstoken:" + cloud.token.get().encode()).decode()
     region = found[1]

@@ -7,7 +7,6 @@ when the provider hands it out again; UUIDs themselves are not in it.
 from __future__ import annotations
 
 import hashlib
-import importlib
 import json
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -198,13 +197,16 @@ def _placement(ctx: Context) -> dict[str, str]:
 
 def _asked(host: Host, cloud: str) -> dict[str, str]:
     """What the metadata service tells at once."""
-    # Loaded when it is used: most verbs ask no service, and HTTP is slow to load.
-    glance = importlib.import_module("gputier.node.cloud.glance")
+    from gputier.node.cloud import glance
+    from gputier.node.cloud.http import Patience
+
     found: dict[str, str] = {}
     try:
         service = glance.of(host, cloud)
+        if service is None:
+            return found
         for name, path in PLACES[cloud].items():
-            text = service.get(path, glance.Patience(METADATA_SECONDS, each=METADATA_SECONDS))
+            text = service.get(path, Patience(METADATA_SECONDS, each=METADATA_SECONDS))
             if text and len(text) < 256 and "<" not in text:
                 found[name] = text
     except (Trouble, WrongInput):

@@ -16,10 +16,11 @@ from gputier.node.stages import Work
 
 FOLDER = "/etc/systemd/system"
 WORKLOAD = "gputier-workload.service"
-# Arguments that no reader of a unit file takes for anything else.
-_PLAIN = re.compile(r"^[A-Za-z0-9_@+=:,./-]+$")
-_PROGRAM = re.compile(r"^/[A-Za-z0-9_+./-]+$")
-_NAME = re.compile(r"^[A-Za-z_][A-Za-z0-9_]*$")
+# Arguments that no reader of a unit file takes for anything else. These are asked by `fullmatch`:
+# `$` would let a line's end through.
+_PLAIN = re.compile(r"[A-Za-z0-9_@+=:,./-]+")
+_PROGRAM = re.compile(r"/[A-Za-z0-9_+./-]+")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # systemd drops an assignment with any other control character in it (env_value_is_valid).
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
@@ -50,14 +51,14 @@ def command(argv: Sequence[str], quiet: bool = False) -> str:
 
     The program is an absolute path: systemd gives a meaning to `-@+!:|` in front of it.
     """
-    if not _PROGRAM.match(argv[0]):
+    if not _PROGRAM.fullmatch(argv[0]):
         raise ValueError(f"not a plain absolute path: {argv[0]!r}")
     return ("-" if quiet else "") + " ".join((argv[0], *map(argument, argv[1:])))
 
 
 def argument(value: str) -> str:
     """One argument as systemd hands it on. Raises ValueError for what no process takes."""
-    if _PLAIN.match(value):
+    if _PLAIN.fullmatch(value):
         return value
     return '"' + _escaped(value).replace("$", "$$") + '"'
 
@@ -88,7 +89,7 @@ def environment_file(values: Mapping[str, str]) -> str:
 
 
 def _check(name: str, value: str) -> None:
-    if not _NAME.match(name):
+    if not _NAME.fullmatch(name):
         raise ValueError(f"not the name of a variable: {name!r}")
     if _CONTROL.search(value):
         raise ValueError(f"a control character in {name}")

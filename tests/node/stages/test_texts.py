@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gputier.node import fstab, units
@@ -74,6 +74,7 @@ def arguments(value: str) -> list[str]:
     return found
 
 
+@example(["0\n"])
 @given(st.lists(TEXT, max_size=6))
 def test_a_command_runs_with_exactly_these_arguments(rest: list[str]) -> None:
     argv = ["/usr/bin/docker", *rest]
@@ -89,7 +90,9 @@ def test_no_argument_is_a_separator_of_commands(rest: list[str]) -> None:
     assert ";" not in re.sub(r'"(?:[^"\\]|\\.)*"', "", line).split(" ")
 
 
-@pytest.mark.parametrize("program", ["true", "-/bin/true", "@/bin/true", "/bin/$X", "/b in", ""])
+@pytest.mark.parametrize(
+    "program", ["true", "/bin/true\n", "-/bin/true", "@/bin/true", "/bin/$X", "/b in", ""]
+)
 def test_a_program_is_a_plain_absolute_path(program: str) -> None:
     with pytest.raises(ValueError, match="absolute path"):
         units.command([program])

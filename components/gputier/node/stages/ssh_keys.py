@@ -13,7 +13,7 @@ USERS = ("ubuntu", "ec2-user", "rocky", "admin", "debian", "azureuser", "cloud-u
 BEGIN, END = "# gputier: begin (written at every boot)", "# gputier: end"
 BLOCK = re.compile(rf"^{re.escape(BEGIN)}\n.*?^{re.escape(END)}\n", re.M | re.S)
 KINDS = r"ssh-(?:ed25519|rsa)|ecdsa-sha2-nistp(?:256|384|521)|sk-[\w@.-]+"
-KEY = re.compile(rf"^(?:{KINDS}) [A-Za-z0-9+/]+=*(?: .*)?$")
+KEY = re.compile(rf"(?:{KINDS}) [A-Za-z0-9+/]+=*(?: .*)?")
 
 
 class User(NamedTuple):
@@ -25,7 +25,7 @@ class User(NamedTuple):
 def run(work: Work) -> StageResult:
     """The declared keys in the user's file, between two marks; nothing else in it changes."""
     keys = work.settings.texts("ssh_keys")
-    bad = [str(number) for number, key in enumerate(keys, 1) if not KEY.match(key)]
+    bad = [str(number) for number, key in enumerate(keys, 1) if not KEY.fullmatch(key)]
     if bad:
         return config(
             f"`software.ssh_keys`: number {', '.join(bad)} is no public key of OpenSSH",
