@@ -62,7 +62,10 @@ def test_an_interruption_ends_it_quietly(tmp_path: Path) -> None:
     by then too: a signal that comes between the two is handled when the reading ends, so never."""
     pipe = tmp_path / "config.json"
     os.mkfifo(pipe)
+    # A shell's background job ignores interruptions, and so does all that it starts.
+    inherited = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = started("plan", "--config", str(pipe), out=subprocess.PIPE, err=subprocess.PIPE)
+    signal.signal(signal.SIGINT, inherited)
     writing = os.open(pipe, os.O_WRONLY)
     wait_in_the_kernel(process)
     process.send_signal(signal.SIGINT)
@@ -71,6 +74,7 @@ def test_an_interruption_ends_it_quietly(tmp_path: Path) -> None:
     finally:
         os.close(writing)
         process.kill()
+        process.wait()
     assert (process.returncode, out, err.strip()) == (130, b"", b"")
 
 
