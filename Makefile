@@ -10,7 +10,7 @@ PIP    := .venv/bin/python -m pip --quiet --disable-pip-version-check
 ASKED := $(if $(filter file,$(origin PYTHON)),,yes)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo preview pulumi engine rehearsal thorough test check lint fmt bench accuracy docs golden clean FORCE
+.PHONY: help install demo preview pulumi engine rehearsal thorough test coverage check lint fmt bench accuracy docs golden clean FORCE
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -47,8 +47,11 @@ rehearsal: .venv/.dev ## boot machines in both tiers, as root: those of `test` a
 thorough: .venv/.dev ## boot the machines that `test` leaves out because they are slow
 	@.venv/bin/python -m pytest -n 2 --dist loadgroup --thorough -m thorough tests/rehearsal $(ARGS)
 
-test: .venv/.dev ## run every test, in random order and without network, and show coverage
-	@.venv/bin/python -m pytest -n auto --dist loadgroup --cov --cov-report=term $(ARGS)
+test: .venv/.dev ## run every test, in random order and without network
+	@.venv/bin/python -m pytest -n auto --dist loadgroup $(ARGS)
+
+coverage: .venv/.dev ## what the tests run through, those that boot machines apart: takes twice the time
+	@.venv/bin/python -m pytest -n auto --dist loadgroup -m 'not rehearsal' --cov --cov-report=term $(ARGS)
 
 check: demo lint pulumi thorough test ## exactly what continuous integration runs
 
