@@ -1,0 +1,1 @@
+"""Review: what a change costs and risks, from what `pulumi preview` says of any program."""
