@@ -137,3 +137,11 @@ def running(machine: Machine) -> Generator[Machine]:
     finally:
         for service in services:
             service.stop()
+
+
+def gate(machine: Machine, mode: str) -> None:
+    machine.settings["gate"]["mode"] = mode
+
+
+def spoil(machine: Machine) -> None:
+    machine.store.objects[KEY] = BUNDLE + b"another"

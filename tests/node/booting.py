@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.node.machines import Kind, Machine
 
-from gputier.node import expect, settings, stages
+from gputier.node import expect, gate, report, settings, stages, timeline
 from gputier.node.heartbeat import Heartbeat
 from gputier.node.host import SELF, Done
 from gputier.node.result import EXIT
@@ -155,3 +155,17 @@ def passes(seconds: float, result: StageResult | None = None) -> Script:
         return result or ok("done")
 
     return run
+
+
+def opened(machine: Booting) -> gate.Gate:
+    return gate.read(machine)
+
+
+def said(machine: Booting) -> dict[str, Any]:
+    found = report.load(machine)
+    assert found
+    return found
+
+
+def last(machine: Booting) -> timeline.Boot:
+    return timeline.read(machine).last
