@@ -131,6 +131,14 @@ def test_a_value_that_systemd_would_drop_is_refused(value: str) -> None:
         units.environment_file({"A": value} if "\n" not in value else {"A": value + "\x07"})
 
 
+@pytest.mark.parametrize("name", ["", "1A", "A-B", "A B", "A\n", "A=B"])
+def test_a_name_that_no_shell_takes_is_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="not the name of a variable"):
+        units.environment_file({name: "x"})
+    with pytest.raises(ValueError, match="not the name of a variable"):
+        units.assignment(name, "x")
+
+
 @pytest.mark.parametrize("value", ["a\nb", "ends in \\", "a\0b"])
 def test_a_description_is_one_line(value: str) -> None:
     with pytest.raises(ValueError, match="not one line"):
