@@ -31,6 +31,7 @@ class State(NamedTuple):
 
     `inputs` is what the program asks for, `outputs` what the cloud answered last: an update has the
     outputs of before, a creation none. `dependencies` has for each input the URNs it came from.
+    `retain` is the engine's retainOnDelete: a deletion leaves the thing itself in the cloud.
     """
 
     urn: str
@@ -42,6 +43,7 @@ class State(NamedTuple):
     parent: str | None
     provider: str | None
     protect: bool
+    retain: bool = False
 
     @property
     def name(self) -> str:
