@@ -32,6 +32,7 @@ class State(NamedTuple):
     `inputs` is what the program asks for, `outputs` what the cloud answered last: an update has the
     outputs of before, a creation none. `dependencies` has for each input the URNs it came from.
     `retain` is the engine's retainOnDelete: a deletion leaves the thing itself in the cloud.
+    `custom` is False for a component, which is a name for others and nothing in a cloud.
     """
 
     urn: str
@@ -44,6 +45,7 @@ class State(NamedTuple):
     provider: str | None
     protect: bool
     retain: bool = False
+    custom: bool = True
 
     @property
     def name(self) -> str:

@@ -82,6 +82,7 @@ def state(raw: Mapping[str, Any], outputs: Mapping[str, Value] | None = None) ->
         provider=cast("str | None", raw.get("provider") or None),
         protect=bool(raw.get("protect")),
         retain=bool(raw.get("retainOnDelete")),
+        custom=raw.get("custom") is not False,
     )
 
 

@@ -1,0 +1,201 @@
+"""AWS: what runs machines — instances, groups, fleets — and what they are started from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from gputier.review.aws_start import (
+    SCHEDULE,
+    Start,
+    counts_of,
+    five_fields,
+    kinds_of,
+    mix_of,
+    start_of,
+)
+from gputier.review.aws_storage import devices
+from gputier.review.bill import Bill, many, maps, number, text
+from gputier.review.cost import Cost, Elsewhere, Pricer, Unpriced
+from gputier.review.hours import Sizes, hours_of
+from gputier.review.pool import Counts, Kind, Mix, bill_machines, pool_cost
+from gputier.review.preview import State
+from gputier.review.world import World, at
+from gputier.units import HOURS_PER_MONTH
+
+NO_REGION = Unpriced("nothing says which region it is in")
+POLICY = "mixedInstancesPolicy"
+
+
+def extras_of(start: Start, hours: float = HOURS_PER_MONTH) -> Callable[[Bill, float], None]:
+    """The disks and the public address of so many machines; an address while they run."""
+
+    def extras(bill: Bill, times: float) -> None:
+        devices(bill, start.devices, times)
+        if start.public_ip:
+            bill.hours("public IPv4", "public-ipv4-hour", times, hours)
+
+    return extras
+
+
+def instance(world: World, state: State) -> Cost:
+    """One machine. One that a schedule starts and stops keeps its disks."""
+    region = world.region(state)
+    if region is None:
+        return NO_REGION
+    start = start_of(world, state, "launchTemplate.id", "launchTemplate.name")
+    if start.instance_type is None:
+        return Unpriced(start.why or "no instance type is named")
+    bill = Bill(world, "aws", region)
+    hours = _running(world, state, bill)
+    share = hours / HOURS_PER_MONTH
+    if text(state.get("tenancy")) in ("dedicated", "host"):
+        bill.gaps.append(f"{state.get('tenancy')} tenancy costs more than the shared machine")
+    pool = bill_machines(
+        bill, [Kind(start.instance_type)], Mix(start.market), Counts(Sizes(None, share, None), 1.0)
+    )
+    whole = pool if pool is None else pool._replace(average=1.0)
+    return pool_cost(bill, whole, extras_of(start, hours))
+
+
+def _running(world: World, state: State, bill: Bill) -> float:
+    """Hours a month, by the schedules of AWS that start and stop this instance."""
+    starts: list[tuple[str | None, str]] = []
+    stops: list[str | None] = []
+    for one in world.of_type(SCHEDULE):
+        target = one.get("target")
+        meant = state.urn in one.dependencies.get("target", ()) or (
+            state.id is not None and state.id in json.dumps(at(target, "input"), default=str)
+        )
+        call = text(at(target, "arn")) or ""
+        if meant and call.endswith(("startInstances", "stopInstances")):
+            cron = five_fields(one.get("scheduleExpression"))
+            zone = text(one.get("scheduleExpressionTimezone")) or "UTC"
+            if call.endswith("startInstances"):
+                starts.append((cron, zone))
+            else:
+                stops.append(cron)
+    if not starts or len(starts) != len(stops):
+        return HOURS_PER_MONTH
+    entries = [(s, e, z) for (s, z), e in zip(starts, stops, strict=True) if s and e]
+    hours = hours_of(entries) if len(entries) == len(starts) else None
+    if hours is None:
+        bill.notes.append("its schedule cannot be read: it counts as running all month")
+        return HOURS_PER_MONTH
+    bill.notes.append("hours by its schedule")
+    return hours
+
+
+def group(world: World, state: State) -> Cost:
+    """An Auto Scaling group: its template's machine, or a mixed policy as a range."""
+    region = world.region(state)
+    if region is None:
+        return NO_REGION
+    within = f"{POLICY}.launchTemplate.launchTemplateSpecification"
+    paths = ("launchTemplate.id", "launchTemplate.name", "launchConfiguration",
+             f"{within}.launchTemplateId", f"{within}.launchTemplateName")  # fmt: skip
+    start = start_of(world, state, *paths)
+    policy = state.get(POLICY)
+    bill = Bill(world, "aws", region)
+    overrides = many(at(policy, "launchTemplate.overrides"))
+    kinds, gaps = kinds_of(overrides, start.instance_type)
+    bill.gaps += gaps
+    if not kinds:
+        return Unpriced("; ".join(gaps) or start.why or "no instance type is named")
+    mix = mix_of(at(policy, "instancesDistribution"), "on_demand") if policy else Mix(start.market)
+    counts, note = counts_of(world, state)
+    if note:
+        bill.notes.append(note)
+    if state.get("warmPool"):
+        bill.gaps.append("its warm pool's machines")
+    pool = bill_machines(bill, kinds, _firm(mix), counts)
+    return pool_cost(bill, pool, extras_of(start))
+
+
+def _firm(mix: Mix) -> Mix:
+    """A template that asks for spot is a pool that is all spot."""
+    return Mix("on_demand", 0.0, 0.0) if mix.firm == "spot" else mix
+
+
+def spot_request(world: World, state: State) -> Cost:
+    region = world.region(state)
+    if region is None:
+        return NO_REGION
+    start = start_of(world, state, "launchTemplate.id")
+    if start.instance_type is None:
+        return Unpriced(start.why or "no instance type is named")
+    bill = Bill(world, "aws", region)
+    counts = Counts(Sizes(None, 1.0, None), 1.0)
+    pool = bill_machines(bill, [Kind(start.instance_type)], Mix("on_demand", 0.0, 0.0), counts)
+    return pool_cost(bill, pool, extras_of(start))
+
+
+def fleet(world: World, state: State) -> Cost:
+    """An EC2 fleet: its overrides as a range, its targets as on-demand and spot."""
+    region = world.region(state)
+    if region is None:
+        return NO_REGION
+    bill = Bill(world, "aws", region)
+    overrides: list[Any] = []
+    start = Start(None, "", (), False, "no instance type is named")
+    for number_, config in enumerate(maps(state.get("launchTemplateConfigs"))):
+        at_ = f"launchTemplateConfigs[{number_}].launchTemplateSpecification"
+        found = start_of(world, state, f"{at_}.launchTemplateId", f"{at_}.launchTemplateName")
+        start = found if start.instance_type is None else start
+        overrides += many(config.get("overrides")) or (
+            [{"instanceType": found.instance_type}] if found.instance_type else []
+        )
+    kinds, gaps = kinds_of(overrides, None)
+    bill.gaps += gaps
+    if not kinds:
+        return Unpriced("; ".join(gaps) or start.why or "no instance type is named")
+    target = state.get("targetCapacitySpecification")
+    total = number(at(target, "totalTargetCapacity"))
+    if total is None:
+        return Unpriced("its target capacity is not in the preview")
+    spot = number(at(target, "spotTargetCapacity"))
+    firm = number(at(target, "onDemandTargetCapacity"))
+    if text(at(target, "defaultTargetCapacityType")) == "spot":
+        base = firm or 0.0
+    else:
+        base = total - (spot or 0.0)
+    mix = Mix("on_demand", base, 0.0) if base < total else Mix()
+    pool = bill_machines(bill, kinds, mix, Counts(Sizes(None, total, None), total))
+    return pool_cost(bill, pool, extras_of(start))
+
+
+def reservation(world: World, state: State) -> Cost:
+    """Capacity that is held is paid for whether machines run in it or not."""
+    region = world.region(state)
+    if region is None:
+        return NO_REGION
+    type_, count = text(state.get("instanceType")), number(state.get("instanceCount"))
+    if type_ is None or count is None:
+        return Unpriced("its instance type or count is not in the preview")
+    bill = Bill(world, "aws", region)
+    bill.notes.append("machines that run in it are paid for here too: count them once")
+    pool = bill_machines(bill, [Kind(type_)], Mix("reservation"),
+                         Counts(Sizes(None, count, None), count))  # fmt: skip
+    return pool_cost(bill, pool, lambda _bill, _times: None)
+
+
+def template(_world: World, _state: State) -> Cost:
+    return Elsewhere("counted at what starts machines from it")
+
+
+def scheduled(_world: World, _state: State) -> Cost:
+    return Elsewhere("counted at the machines that it starts and stops")
+
+
+PRICERS: Mapping[str, Pricer] = {
+    "aws:ec2/instance:Instance": instance,
+    "aws:ec2/spotInstanceRequest:SpotInstanceRequest": spot_request,
+    "aws:autoscaling/group:Group": group,
+    "aws:ec2/fleet:Fleet": fleet,
+    "aws:ec2/capacityReservation:CapacityReservation": reservation,
+    "aws:ec2/launchTemplate:LaunchTemplate": template,
+    "aws:ec2/launchConfiguration:LaunchConfiguration": template,
+    "aws:autoscaling/schedule:Schedule": scheduled,
+    SCHEDULE: scheduled,
+}
