@@ -1,0 +1,81 @@
+"""Budgets and alarms that go, or are passed; a lock that says something else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gputier.lock import Lock
+from gputier.review.preview import State
+from gputier.review.risk import WARNING, Finder, Risk, Rule, Scene, called, number, sentence
+from gputier.review.risks_sizes import ASG, FLEETS
+from gputier.review.world import World
+
+UNWATCHED = Rule("watch-removed", WARNING, "A budget or an alarm goes, and what it watched stays.")
+OVER = Rule("budget-exceeded", WARNING, "What is planned costs more a month than a budget allows.")
+LOCKED = Rule("lock-disagrees", WARNING, "The lock holds another machine than the preview deploys.")
+RULES = (UNWATCHED, OVER, LOCKED)
+
+_BUDGET = "aws:budgets/budget:Budget"
+_WATCHES = (
+    _BUDGET,
+    "aws:cloudwatch/metricAlarm:MetricAlarm",
+    "gcp:billing/budget:Budget",
+    "gcp:monitoring/alertPolicy:AlertPolicy",
+)
+_TEMPLATE, _INSTANCE = "aws:ec2/launchTemplate:LaunchTemplate", "aws:ec2/instance:Instance"
+
+
+def _unwatched(scene: Scene) -> Iterator[Risk]:
+    for change in scene.changes("delete", _WATCHES):
+        before = change.before
+        if before is not None and not scene.goes(before.parent):
+            yield UNWATCHED.at(change.urn, None, f"{sentence(called(before))} goes.")
+
+
+def over_budget(after: World, usd_per_month: float) -> Iterator[Risk]:
+    """Monthly budgets of the whole account that are below what the preview costs. A budget that is
+    filtered watches a part, which nobody can tell here."""
+    for budget in after.of_type(_BUDGET):
+        limit = number(budget.get("limitAmount"))
+        whole = not budget.get("costFilters") and budget.get("timeUnit") == "MONTHLY"
+        if limit is not None and whole and usd_per_month > limit:
+            text = (
+                f"{sentence(called(budget))} allows ${limit:,.0f} a month, and what is planned"
+                f" costs ${usd_per_month:,.0f}."
+            )
+            yield OVER.at(budget.urn, "limitAmount", text)
+
+
+def lock_risks(lock: Lock, after: World) -> Iterator[Risk]:
+    """Where the machines of a fleet of ours are not those of the lock."""
+    fleets = {one.name: one for one in after.of_type(*FLEETS)}
+    for name, entry in lock.entries.items():
+        fleet = fleets.get(name)
+        if fleet is None:
+            if fleets:
+                text = f"The lock holds `{name}`, and the preview has no such fleet."
+                yield LOCKED.at(next(iter(fleets.values())).urn, None, text)
+            continue
+        for machine in _machines(after, fleet):
+            type_ = machine.get("instanceType")
+            held = entry.instance_type
+            if isinstance(type_, str) and type_ != held:
+                text = f"The lock holds {held} for `{name}`, and this deploys {type_}."
+                yield LOCKED.at(machine.urn, "instanceType", text)
+    for name, fleet in fleets.items():
+        if name not in lock.entries:
+            text = f"The preview has the fleet `{name}`, and the lock does not hold it."
+            yield LOCKED.at(fleet.urn, None, text)
+
+
+def _machines(world: World, fleet: State) -> Iterator[State]:
+    for state in world.of_type(_TEMPLATE, _INSTANCE, ASG):
+        urn = state.parent
+        while urn is not None and urn != fleet.urn:
+            found = world.states.get(urn)
+            urn = found.parent if found else None
+        if urn == fleet.urn:
+            yield state
+
+
+FINDERS: tuple[Finder, ...] = (_unwatched,)
