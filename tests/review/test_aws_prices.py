@@ -308,6 +308,22 @@ NONE: dict[str, tuple[str, list[State]]] = {
                          productionVariants=[{"instanceType": "ml.g5.xlarge",
                                               "initialInstanceCount": 1}])]),
     "a volume of unknown size": ("its size is not in the preview", [state(VOLUME, size=UNKNOWN)]),
+    "a group of unknown size": ("its desiredCapacity is unknown in the preview",
+                                [group(minSize=0, maxSize=4, desiredCapacity=UNKNOWN),
+                                 template()]),
+    "a group whose least is unknown": ("its minSize is unknown in the preview",
+                                       [group(minSize=UNKNOWN, maxSize=4), template()]),
+    "nodes of unknown types": ("its instanceTypes is unknown in the preview",
+                               [state(NODES, instanceTypes=UNKNOWN,
+                                      scalingConfig={"minSize": 1, "maxSize": 2})]),
+    "a Batch environment of unknown size": ("how many vCPUs it has is not in the preview",
+                                            [state("aws:batch/computeEnvironment:ComputeEnvironment",
+                                                   computeResources={
+                                                       "type": "EC2", "minVcpus": UNKNOWN,
+                                                       "instanceTypes": ["g5.12xlarge"]})]),
+    "an endpoint of unknown kind": ("its vpcEndpointType is unknown in the preview",
+                                    [state("aws:ec2/vpcEndpoint:VpcEndpoint",
+                                           vpcEndpointType=UNKNOWN)]),
     "a bucket": ("billed by use", [state("aws:s3/bucket:Bucket")]),
     "a type that nobody knows": ("no price is known for aws:new/thing:Thing",
                                  [state("aws:new/thing:Thing")]),
@@ -351,3 +367,29 @@ def test_figures_of_these_cases_are_the_catalogues() -> None:
 
     assert (of("g6.xlarge"), of("g5.xlarge"), of("p5.48xlarge")) == (G6, G5, P5)
     assert (of("p5.48xlarge", "spot"), of("g5.xlarge", "spot")) == (P5_SPOT, G5_SPOT)
+
+
+def test_a_scheduled_action_that_names_no_size_sets_it_to_nothing() -> None:
+    one = known(group(minSize=0, maxSize=4), "asg-1")
+    on = state(SCHEDULE, "on", autoscalingGroupName="asg-1", recurrence="0 7 * * *",
+               minSize=4, maxSize=4, desiredCapacity=4)  # fmt: skip
+    off = state(SCHEDULE, "off", autoscalingGroupName="asg-1", recurrence="0 19 * * *",
+                minSize=0, maxSize=4)  # fmt: skip
+    found = priced(cost(PRICERS, one, template(), on, off))
+    assert found.usd_per_month == pytest.approx(4 * G6 * H / 2, rel=1e-3)
+
+
+def test_a_single_date_beside_a_schedule_does_not_undo_it() -> None:
+    one = known(group(minSize=0, maxSize=4), "asg-1")
+    on = state(SCHEDULE, "on", autoscalingGroupName="asg-1", recurrence="0 7 * * *",
+               minSize=4, maxSize=4, desiredCapacity=4)  # fmt: skip
+    off = state(SCHEDULE, "off", autoscalingGroupName="asg-1", recurrence="0 19 * * *",
+                minSize=0, maxSize=4, desiredCapacity=0)  # fmt: skip
+    once = state(SCHEDULE, "once", autoscalingGroupName="asg-1", startTime="2026-12-24T00:00:00Z",
+                 minSize=0, maxSize=0, desiredCapacity=0)  # fmt: skip
+    found = priced(cost(PRICERS, one, template(), on, off, once))
+    assert found.usd_per_month == pytest.approx(4 * G6 * H / 2, rel=1e-3)
+
+
+def test_a_price_of_no_date_has_none() -> None:
+    assert priced(cost(PRICERS, state("aws:kms/key:Key"))).parts["key"].as_of is None

@@ -16,7 +16,7 @@ from gputier.review.aws_start import (
     start_of,
 )
 from gputier.review.aws_storage import devices
-from gputier.review.bill import Bill, many, maps, number, text
+from gputier.review.bill import Bill, hidden, many, maps, number, text
 from gputier.review.cost import Cost, Elsewhere, Pricer, Unpriced
 from gputier.review.hours import Sizes, hours_of
 from gputier.review.pool import Counts, Kind, Mix, bill_machines, pool_cost
@@ -104,6 +104,9 @@ def group(world: World, state: State) -> Cost:
     if not kinds:
         return Unpriced("; ".join(gaps) or start.why or "no instance type is named")
     mix = mix_of(at(policy, "instancesDistribution"), "on_demand") if policy else Mix(start.market)
+    sizing = "minSize" if state.get("desiredCapacity") is None else "desiredCapacity"
+    if why := hidden(state, sizing):
+        return Unpriced(why)
     counts, note = counts_of(world, state)
     if note:
         bill.notes.append(note)

@@ -7,7 +7,7 @@ from math import ceil
 
 from gputier.review.aws_fleet import NO_REGION, extras_of
 from gputier.review.aws_start import kinds_of, start_of
-from gputier.review.bill import Bill, many, maps, number, text
+from gputier.review.bill import Bill, hidden, many, maps, number, text
 from gputier.review.cost import Cost, Elsewhere, Pricer, Unpriced
 from gputier.review.hours import Sizes
 from gputier.review.machines import hourly
@@ -31,6 +31,8 @@ def node_group(world: World, state: State) -> Cost:
         and not state.get("instanceTypes")
     ):
         return Unpriced(start.why or "no instance type is named")
+    if why := hidden(state, "instanceTypes"):
+        return Unpriced(why)
     bill = Bill(world, "aws", region)
     kinds, gaps = kinds_of(many(state.get("instanceTypes")), start.instance_type or NODE_DEFAULT)
     bill.gaps += gaps
@@ -73,9 +75,11 @@ def compute_environment(world: World, state: State) -> Cost:
         None if size is None else float(ceil(size / row.vcpus))
         for size in (*vcpus, vcpus[0] if desired is None else desired)
     )
+    if now is None:
+        return Unpriced("how many vCPUs it has is not in the preview")
     kinds, _ = kinds_of(machines, None)
     mix = Mix("on_demand", 0.0, 0.0) if kind == "SPOT" else Mix()
-    pool = bill_machines(bill, kinds, mix, Counts(Sizes(least, now or 0.0, most), now or 0.0))
+    pool = bill_machines(bill, kinds, mix, Counts(Sizes(least, now, most), now))
     return pool_cost(bill, pool, lambda _bill, _times: None)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gputier.review.aws_fleet import NO_REGION
-from gputier.review.bill import Bill, many, text
+from gputier.review.bill import Bill, hidden, many, text
 from gputier.review.cost import Cost, Elsewhere, Pricer, Unpriced
 from gputier.review.preview import State
 from gputier.review.world import World
@@ -28,6 +28,8 @@ def vpc_endpoint(world: World, state: State) -> Cost:
     region, kind = world.region(state), text(state.get("vpcEndpointType")) or "Gateway"
     if region is None:
         return NO_REGION
+    if why := hidden(state, "vpcEndpointType"):
+        return Unpriced(why)
     if kind == "Gateway":
         return Elsewhere("gateway endpoints are free")
     zones = len(many(state.get("subnetIds")))
@@ -68,7 +70,7 @@ FREE = (
     "autoscaling/attachment:Attachment", "autoscaling/lifecycleHook:LifecycleHook",
     "autoscaling/notification:Notification", "autoscaling/policy:Policy",
     "autoscaling/tag:Tag", "budgets/budget:Budget", "ec2/defaultSecurityGroup:DefaultSecurityGroup",
-    "ec2/dhcpOptions:DhcpOptions", "ec2/eipAssociation:EipAssociation",
+    "ec2/vpcDhcpOptions:VpcDhcpOptions", "ec2/eipAssociation:EipAssociation",
     "ec2/internetGateway:InternetGateway", "ec2/keyPair:KeyPair",
     "ec2/mainRouteTableAssociation:MainRouteTableAssociation",
     "ec2/networkAcl:NetworkAcl", "ec2/networkInterface:NetworkInterface",

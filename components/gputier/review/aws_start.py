@@ -119,18 +119,25 @@ def counts_of(world: World, group: State) -> tuple[Counts, str | None]:
         Action(
             text(one.get("recurrence")) or "",
             text(one.get("timeZone")) or "UTC",
-            Sizes(
-                *map(_size, (one.get("minSize"), one.get("desiredCapacity"), one.get("maxSize")))
-            ),
+            _sets(one),
         )
         for one in world.pointing_at(group, "autoscalingGroupName", GROUP_SCHEDULE)
+        if one.get("recurrence") is not None  # a single date is no part of an average month
     ]
     return scheduled(sizes, actions)
 
 
+def _sets(action: State) -> Sizes:
+    """What an action sets: -1 leaves a size as it is, and one that is not named is 0 (pulumi_aws,
+    autoscaling.Schedule). A most of 0 that nobody named is left out: no group takes it."""
+    least, desired, most = (
+        _size(action.get(name)) for name in ("minSize", "desiredCapacity", "maxSize")
+    )
+    return Sizes(least, desired, most if action.get("maxSize") is not None else None)
+
+
 def _size(value: Value) -> float | None:
-    """A size that an action sets; -1 leaves it as it is."""
-    found = number(value)
+    found = 0.0 if value is None else number(value)
     return None if found is None or found < 0 else found
 
 

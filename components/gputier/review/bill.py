@@ -45,7 +45,8 @@ class Bill:
         each = f"{times:g} × " if times != 1 else ""
         text = f"{each}{amount:g} {unit} × ${price.usd:g}"
         basis = f"borrowed from {price.region}" if price.borrowed else LISTED
-        self.add(name, Part(price.usd * amount * times, text, basis, price.as_of[:10] or None))
+        as_of = price.as_of[:10] if price.as_of[:1].isdigit() else None  # some say `undated`
+        self.add(name, Part(price.usd * amount * times, text, basis, as_of))
 
     def hours(self, name: str, item: str, count: float, hours: float = HOURS_PER_MONTH) -> None:
         """So many of something that is billed by the hour."""
