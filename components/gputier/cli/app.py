@@ -22,6 +22,7 @@ COMMANDS = {
         "gputier.cli.catalog:catalog", "Search, show and compare GPU machines and prices."
     ),
     "render": Lazy("gputier.cli.render:render", "Print exactly what a node is given at boot."),
+    "review": Lazy("gputier.cli.review:review", "Say what a change costs and risks."),
     "node": Lazy("gputier.cli.node:node", "Build the validator that a machine runs on itself."),
     "completion": Lazy(
         "gputier.cli.completion:completion", "Print the completion script of a shell."

@@ -321,3 +321,15 @@ FINDERS: tuple[Finder, ...] = (
     _triggered,
     _only_new,
 )
+
+
+def machines_replaced(scene: Scene) -> float | None:
+    """How many machines go and come again: those of what is replaced or rolled. None where there
+    are some and nobody knows how many."""
+    parts = [
+        has_now(change.before, scene.before)
+        for change in scene.changes("replace", (*INSTANCES, *GROUPS))
+        if not scene.goes(change.urn)
+    ]
+    parts += [n for _, after, _, n in _templates(scene) if _rolls(after)]
+    return None if None in parts else sum(filter(None, parts))

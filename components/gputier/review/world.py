@@ -91,9 +91,13 @@ class World:
     def region(self, state: State) -> str | None:
         """Where it is, as the cloud names regions; None when nothing says.
 
-        Its own `region`, else that of its zone (`availabilityZone`, `zone`), its provider's, the
-        stack's config (`aws:region`, `gcp:region`, `gcp:zone`).
+        Its own `region`, else that of its zone (`availabilityZone`, `zone`) or ARN, its provider's,
+        the stack's config (`aws:region`, `gcp:region`, `gcp:zone`), and what every other resource
+        of the same provider says, if they say the same.
         """
+        return self._told(state) or self._neighbours.get(state.provider or "")
+
+    def _told(self, state: State) -> str | None:
         for source in (state.get, self._provider(state), self._configured(state)):
             region = source("region")
             if isinstance(region, str) and region:
@@ -101,6 +105,9 @@ class World:
             zone = source("zone") or source("availabilityZone")
             if isinstance(zone, str) and zone:
                 return region_of_zone(zone)
+            arn = source("arn")
+            if isinstance(arn, str) and arn.count(":") >= 5 and arn.split(":")[3]:
+                return arn.split(":")[3]
         return None
 
     def _provider(self, state: State) -> Source:
@@ -124,6 +131,16 @@ class World:
         return None
 
     @cached_property
+    def _neighbours(self) -> Mapping[str, str]:
+        """Provider → the region that all of its resources that say one are in."""
+        said: dict[str, set[str]] = {}
+        for state in self.states.values():
+            region = self._told(state) if state.provider else None
+            if state.provider and region:
+                said.setdefault(state.provider, set()).add(region)
+        return {provider: min(found) for provider, found in said.items() if len(found) == 1}
+
+    @cached_property
     def _by_type(self) -> Mapping[str, list[State]]:
         found: dict[str, list[State]] = {}
         for state in self.states.values():
@@ -141,8 +158,8 @@ class World:
 
 
 def region_of_zone(zone: str) -> str:
-    """`us-east-1a` and `us-central1-a` → their region; a link's last part is the zone."""
+    """`us-east-1a`, `us-west-2-lax-1a` and `us-central1-a` → their region; a link's last part is
+    the zone."""
     name = zone.rsplit("/", 1)[-1]
-    return (
-        name[:-1] if re.fullmatch(r"[a-z]{2}(?:-[a-z]+)+-\d[a-z]", name) else name.rsplit("-", 1)[0]
-    )
+    aws = re.match(r"[a-z]{2}(?:-[a-z]+)+-\d(?=[a-z]$|-)", name)
+    return aws[0] if aws else name.rsplit("-", 1)[0]

@@ -1,0 +1,70 @@
+"""What `gputier review` does."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from gputier.cli import console
+from gputier.cli.inputs import json_text, load_catalog
+from gputier.cli.review import ReviewArguments
+from gputier.errors import ExitCode, InvalidInput, Problem
+from gputier.lock import lock_path, read_lock
+from gputier.plan.known import KnownNames
+from gputier.review import words
+from gputier.review.comment import comment
+from gputier.review.document import document
+from gputier.review.page import page
+from gputier.review.preview import Preview
+from gputier.review.read import read
+from gputier.review.review import Beside, Review, review
+from gputier.review.text import text
+from gputier.workload import read_stack
+from gputier.workload.known import asking
+
+
+def run(typed: ReviewArguments) -> int:
+    """Review a preview; the exit code."""
+    catalog = load_catalog(typed.catalog_directory)
+    preview = _read(typed.preview)
+    base = _read(typed.base) if typed.base else None
+    beside = Beside(base)
+    if typed.stack:
+        with asking(KnownNames(catalog)):
+            declared = read_stack(typed.stack, Path.cwd())
+        beside = Beside(base, read_lock(lock_path(declared), declared.name), declared.discounts)
+    found = review(preview, catalog, beside)
+    if not _quiet(found, typed.threshold):
+        console.out(_shown(found, typed.format))
+    if found.incomplete:
+        console.note(found.incomplete)
+        return ExitCode.BAD_PREVIEW
+    if typed.fail_over is not None and found.totals.delta > typed.fail_over:
+        rise = words.difference(found.totals.delta)
+        console.note(f"{rise} is over the limit of {words.money(typed.fail_over)}")
+        return ExitCode.OVER_THRESHOLD
+    return ExitCode.OK
+
+
+def _read(name: str) -> Preview:
+    if name == "-":
+        return read(sys.stdin.buffer.read(), "standard input")
+    try:
+        data = Path(name).read_bytes()
+    except OSError as error:
+        hint = "`pulumi preview --json > preview.json` writes one"
+        raise InvalidInput(Problem(name, f"{name}: {error.strerror}", hint)) from None
+    return read(data, name)
+
+
+def _quiet(found: Review, threshold: float | None) -> bool:
+    """Whether there is nothing that a person asked to be told of."""
+    if threshold is None or found.incomplete or words.warnings(found) or found.violations:
+        return False
+    return abs(found.totals.delta) < threshold or not found.changes
+
+
+def _shown(found: Review, format_: str) -> str:
+    if format_ == "json":
+        return json_text(document(found))
+    return {"markdown": comment, "html": page, "text": text}[format_](found).rstrip("\n")
