@@ -7,8 +7,30 @@ from collections.abc import Iterator
 from gputier.review.aws_start import market_of, mix_of
 from gputier.review.pool import Mix
 from gputier.review.preview import Hidden, State, Value
-from gputier.review.risk import NOTE, WARNING, Finder, Risk, Rule, Scene, called, items, sentence
-from gputier.review.risks_sizes import ASG, AWS_INSTANCES, AWS_TEMPLATES, SIZED, asked, has_now
+from gputier.review.risk import (
+    NOTE,
+    WARNING,
+    Finder,
+    Risk,
+    Rule,
+    Scene,
+    called,
+    fields,
+    items,
+    sentence,
+    yes,
+)
+from gputier.review.risks_sizes import (
+    ASG,
+    AWS_INSTANCES,
+    AWS_TEMPLATES,
+    GCP_INSTANCES,
+    GCP_TEMPLATES,
+    GKE_NODES,
+    SIZED,
+    asked,
+    has_now,
+)
 from gputier.review.world import at
 
 SHRINKS = Rule("capacity-shrinks", WARNING, "A group may have fewer machines than run in it now.")
@@ -82,8 +104,28 @@ def _spot(scene: Scene) -> Iterator[Risk]:
         if after.get("capacityType") == "SPOT" and before.get("capacityType") != "SPOT":
             text = f"{sentence(called(after))} is bought on spot now: AWS may take it at any time."
             yield SPOT.at(change.urn, "capacityType", text)
+    for change, before, after in scene.edited(_GCP_SPOT):
+        path, was, is_ = _GCP_SPOT[change.type], _gcp_spot(before), _gcp_spot(after)
+        if is_ and not was:
+            text = f"{sentence(called(after))} is bought on spot now: Google may take it any time."
+            yield SPOT.at(change.urn, path, text)
     for change, before, after in scene.edited((ASG,)):
         yield from _mixed(change.urn, before, after)
+
+
+#: Where Google's resources say how their machines are bought.
+_GCP_SPOT = {
+    **dict.fromkeys((*GCP_INSTANCES, *GCP_TEMPLATES), "scheduling"),
+    GKE_NODES: "nodeConfig",
+}
+
+
+def _gcp_spot(state: State) -> bool:
+    """Spot, or preemptible as it was called before."""
+    given = fields(state.inputs.get(_GCP_SPOT[state.type]))
+    return given.get("provisioningModel") == "SPOT" or any(
+        yes(given.get(name)) for name in ("preemptible", "spot")
+    )
 
 
 def _mixed(urn: str, before: State, after: State) -> Iterator[Risk]:

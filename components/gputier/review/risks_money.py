@@ -46,13 +46,14 @@ def over_budget(after: World, usd_per_month: float) -> Iterator[Risk]:
             yield OVER.at(budget.urn, "limitAmount", text)
 
 
-def lock_risks(lock: Lock, after: World) -> Iterator[Risk]:
-    """Where the machines of a fleet of ours are not those of the lock."""
+def lock_risks(lock: Lock, after: World, *, whole: bool = True) -> Iterator[Risk]:
+    """Where the machines of a fleet of ours are not those of the lock. A preview that leaves out
+    what does not change is not `whole`: a fleet that it does not have may well be there."""
     fleets = {one.name: one for one in after.of_type(*FLEETS)}
     for name, entry in lock.entries.items():
         fleet = fleets.get(name)
         if fleet is None:
-            if fleets:
+            if fleets and whole:
                 text = f"The lock holds `{name}`, and the preview has no such fleet."
                 yield LOCKED.at(next(iter(fleets.values())).urn, None, text)
             continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gputier.review.bill import maps
-from gputier.review.preview import State
+from gputier.review.preview import State, Value
 from gputier.review.risk import (
     NOTE,
     WARNING,
@@ -16,6 +16,7 @@ from gputier.review.risk import (
     called,
     fields,
     sentence,
+    told,
     yes,
 )
 from gputier.review.risks_sizes import AWS_INSTANCES, AWS_TEMPLATES, BUCKETS, STORES
@@ -54,16 +55,17 @@ def _lost(scene: Scene) -> Iterator[Risk]:
             yield LOST.at(change.urn, None, f"{sentence(called(before))} is deleted with its data.")
 
 
-def _encrypted(state: State) -> dict[str, bool]:
-    """Whether each of its disks is encrypted, by the path that says so."""
+def _encrypted(state: State) -> dict[str, Value]:
+    """What is asked for of each of its disks, by the path that says so. What the cloud answered
+    does not count: an update still has the answer of before."""
     if state.type == _VOLUME:
-        return {"encrypted": yes(state.get("encrypted"))}
-    found: dict[str, bool] = {}
+        return {"encrypted": state.inputs.get("encrypted")}
+    found: dict[str, Value] = {}
     for name in ("rootBlockDevice", "ebsBlockDevices", "blockDeviceMappings"):
-        for number, block in enumerate(maps(state.get(name))):
+        for number, block in enumerate(maps(state.inputs.get(name))):
             within = ".ebs" if name == "blockDeviceMappings" else ""
             given = fields(block.get("ebs")) if within else block
-            found[f"{name}[{number}]{within}.encrypted"] = yes(given.get("encrypted"))
+            found[f"{name}[{number}]{within}.encrypted"] = given.get("encrypted")
     return found
 
 
@@ -71,7 +73,7 @@ def _unencrypted(scene: Scene) -> Iterator[Risk]:
     for change, before, after in scene.edited(_DISKS):
         was = _encrypted(before)
         for path, is_ in _encrypted(after).items():
-            if was.get(path) and not is_:
+            if yes(was.get(path)) and told(is_) and not yes(is_):
                 text = f"A disk of {called(after)} is not encrypted any more."
                 yield UNENCRYPTED.at(change.urn, path, text)
     for change in scene.changes("delete", _ENCRYPTION):
