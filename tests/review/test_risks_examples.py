@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
@@ -79,3 +80,20 @@ def test_a_fleet_is_missed_only_in_a_preview_that_lists_everything(whole: bool, 
     lock = locked(chat="g6.xlarge", other="g6.xlarge")
     sides = world(state("gputier:aws:GpuFleet", "chat"))
     assert len(list(lock_risks(lock, sides, whole=whole))) == found
+
+
+def boots(mode: str) -> dict[str, Any]:
+    script = Path(__file__).parents[1] / "golden/boot/staging-images.sh"
+    text = script.read_text(encoding="utf-8")
+    assert '"mode":"report"' in text
+    return {"userData": b64encode(text.replace('"mode":"report"', mode).encode()).decode()}
+
+
+@pytest.mark.parametrize(
+    ("was", "is_", "found"),
+    [("enforce", "report", ["gate-weakened"]), ("report", "enforce", []), ("report", "report", [])],
+)
+def test_a_gate_that_only_reports_from_now_on_is_said(was: str, is_: str, found: list[str]) -> None:
+    before, after = (boots(f'"mode":"{mode}"') for mode in (was, is_))
+    step = edited("aws:ec2/launchTemplate:LaunchTemplate", before, after)
+    assert [risk.rule for risk in said(step)] == found

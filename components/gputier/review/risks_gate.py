@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
+import re
 from collections.abc import Iterator
 
+from gputier.review.preview import Value
 from gputier.review.risk import WARNING, Finder, Risk, Rule, Scene, called, number, sentence
-from gputier.review.risks_sizes import ASG, MIG
+from gputier.review.risks_sizes import ASG, AWS_INSTANCES, AWS_TEMPLATES, MIG
 from gputier.review.world import at
 
 REMOVED = Rule("gate-removed", WARNING, "What holds a machine back until it is proved goes.")
@@ -13,6 +17,8 @@ WEAKENED = Rule("gate-weakened", WARNING, "A machine that says nothing, or too l
 RULES = (REMOVED, WEAKENED)
 
 _HOOK = "aws:autoscaling/lifecycleHook:LifecycleHook"
+#: The settings are JSON within the script that a machine boots.
+_GATE = re.compile(r'"gate":\{[^{}]*"mode":"([a-z]+)"')
 _LAUNCHING = "autoscaling:EC2_INSTANCE_LAUNCHING"
 _CHECKS = (
     "gcp:compute/healthCheck:HealthCheck",
@@ -62,4 +68,26 @@ def _weakened(scene: Scene) -> Iterator[Risk]:
             yield WEAKENED.at(change.urn, path, text)
 
 
-FINDERS: tuple[Finder, ...] = (_removed, _weakened)
+def _reported_only(scene: Scene) -> Iterator[Risk]:
+    """Machines of gputier whose user data no longer lets the gate keep them out."""
+    for change, before, after in scene.edited((*AWS_TEMPLATES, *AWS_INSTANCES)):
+        for name in ("userData", "userDataBase64"):
+            was, is_ = _mode(before.inputs.get(name)), _mode(after.inputs.get(name))
+            if was == "enforce" and is_ not in (None, "enforce"):
+                text = f"{sentence(called(after))}: a machine that fails its checks is let in."
+                yield WEAKENED.at(change.urn, name, f"{text} Its gate says `{is_}` now.")
+
+
+def _mode(user_data: Value) -> str | None:
+    """What gputier's settings say of the gate, where user data has them and is shown."""
+    if not isinstance(user_data, str):
+        return None
+    try:
+        text = base64.b64decode(user_data, validate=True).decode(errors="replace")
+    except binascii.Error:
+        text = user_data
+    found = _GATE.search(text)
+    return found[1] if found else None
+
+
+FINDERS: tuple[Finder, ...] = (_removed, _weakened, _reported_only)
