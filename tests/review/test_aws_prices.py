@@ -353,6 +353,27 @@ def test_what_is_priced_in_part_says_what_is_missing() -> None:
     assert found.gaps == ("disk: no price is known for gp2",)
 
 
+def test_a_machine_in_a_reservation_of_the_same_stack_is_paid_for_once() -> None:
+    held = known(state("aws:ec2/capacityReservation:CapacityReservation", "cr",
+                       instanceType="p4d.24xlarge", instanceCount=1), "cr-1")  # fmt: skip
+    target = {"capacityReservationTarget": {"capacityReservationId": "cr-1"}}
+    one = state(INSTANCE, instanceType="p4d.24xlarge", capacityReservationSpecification=target)
+    assert priced(cost(PRICERS, one, held)).usd_per_month == 0
+    assert priced(cost(PRICERS, one)).usd_per_month == pytest.approx(P4D * H), "it is elsewhere"
+
+
+def test_a_machine_whose_disk_is_the_images_is_priced_in_part() -> None:
+    found = priced(cost(PRICERS, state(INSTANCE, instanceType="g6.xlarge")))
+    assert found.gaps == ("disk: its image says how large the root is",)
+
+
+def test_a_weight_that_does_not_divide_a_size_takes_a_machine_more() -> None:
+    one = mixed({"instanceType": "p4d.24xlarge", "weightedCapacity": "3"})
+    assert priced(cost(PRICERS, one, template())).usd_per_month == pytest.approx(1 * P4D * H)
+    five = one._replace(inputs={**one.inputs, "desiredCapacity": 5, "maxSize": 9})
+    assert priced(cost(PRICERS, five, template())).usd_per_month == pytest.approx(2 * P4D * H)
+
+
 def test_a_type_of_a_mixed_policy_without_a_price_is_said() -> None:
     found = priced(cost(PRICERS, mixed("p5.48xlarge", "m7i.large"), template()))
     assert found.low == found.high == pytest.approx(2 * P5 * H)

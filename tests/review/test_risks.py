@@ -132,7 +132,7 @@ RISKY: dict[str, Case] = {
     "a maximum below what runs": (
         change("update", GROUP, asg(), asg(maxSize=2, desiredCapacity=2)),
         "capacity-shrinks",
-        "may have 2 machines, and 3 run: 1 go",
+        "may have 2 machines, and 3 run: 1 machine must go",
     ),
     "a minimum above the maximum": (
         change("update", GROUP, asg(), asg(minSize=9)), "bounds-crossed", "a minimum of 9",
@@ -159,7 +159,7 @@ RISKY: dict[str, Case] = {
     "a lower base": (
         change("update", GROUP, mixed(2, 0), mixed(1, 0)),
         "on-demand-base-lowered",
-        "keeps 1 machines on demand, and not 2",
+        "keeps 1 machine on demand, and not 2",
     ),
     "a hook that goes": (change("delete", HOOK, hook()), "gate-removed", "without being proved"),
     "a hook that lets in what is silent": (
@@ -339,14 +339,30 @@ def locked(**types: str) -> Lock:
     bundle = current_bundle()
     entries = {
         name: Entry(
-            digest="", cloud="aws", region="us-east-1", zones=(), instance_type=type_,
-            catalog_type=type_, attached=None, attached_ssds=0, nodes=1, machines=1, capacity="on_demand",
+            digest="",
+            cloud="aws",
+            region="us-east-1",
+            zones=(),
+            instance_type=type_,
+            catalog_type=type_,
+            attached=None,
+            attached_ssds=0,
+            nodes=1,
+            machines=1,
+            capacity="on_demand",
             availability="confirmed",
-            usd_per_hour=1.0, hours_per_month=730.0, price_basis="listed", price_as_of=None,
-            catalog="", catalog_as_of="", bundle=bundle.sha256, bundle_version="", image="",
+            usd_per_hour=1.0,
+            hours_per_month=730.0,
+            price_basis="listed",
+            price_as_of=None,
+            catalog="",
+            catalog_as_of="",
+            bundle=bundle.sha256,
+            bundle_version="",
+            image="",
         )
         for name, type_ in types.items()
-    }  # fmt: skip
+    }
     return Lock("dev", entries)
 
 

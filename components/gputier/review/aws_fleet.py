@@ -19,7 +19,14 @@ from gputier.review.aws_storage import devices
 from gputier.review.bill import Bill, hidden, many, maps, number, text
 from gputier.review.cost import Cost, Elsewhere, Pricer, Unpriced
 from gputier.review.hours import Sizes, hours_of
-from gputier.review.pool import Counts, Kind, Mix, bill_machines, pool_cost
+from gputier.review.pool import (
+    Counts,
+    Kind,
+    Mix,
+    bill_machines,
+    in_reservation,
+    pool_cost,
+)
 from gputier.review.preview import State
 from gputier.review.world import World, at
 from gputier.units import HOURS_PER_MONTH
@@ -33,6 +40,8 @@ def extras_of(start: Start, hours: float = HOURS_PER_MONTH) -> Callable[[Bill, f
 
     def extras(bill: Bill, times: float) -> None:
         devices(bill, start.devices, times)
+        if not start.devices and times:
+            bill.gaps.append("disk: its image says how large the root is")
         if start.public_ip:
             bill.hours("public IPv4", "public-ipv4-hour", times, hours)
 
@@ -55,6 +64,8 @@ def instance(world: World, state: State) -> Cost:
     pool = bill_machines(
         bill, [Kind(start.instance_type)], Mix(start.market), Counts(Sizes(None, share, None), 1.0)
     )
+    if start.held:
+        pool = in_reservation(bill, pool)
     whole = pool if pool is None else pool._replace(average=1.0)
     return pool_cost(bill, whole, extras_of(start, hours))
 
@@ -113,6 +124,8 @@ def group(world: World, state: State) -> Cost:
     if state.get("warmPool"):
         bill.gaps.append("its warm pool's machines")
     pool = bill_machines(bill, kinds, _firm(mix), counts)
+    if start.held and not policy:
+        pool = in_reservation(bill, pool)
     return pool_cost(bill, pool, extras_of(start))
 
 
@@ -177,7 +190,7 @@ def reservation(world: World, state: State) -> Cost:
     if type_ is None or count is None:
         return Unpriced("its instance type or count is not in the preview")
     bill = Bill(world, "aws", region)
-    bill.notes.append("machines that run in it are paid for here too: count them once")
+    bill.notes.append("paid for whether machines run in it or not")
     pool = bill_machines(bill, [Kind(type_)], Mix("reservation"),
                          Counts(Sizes(None, count, None), count))  # fmt: skip
     return pool_cost(bill, pool, lambda _bill, _times: None)

@@ -14,6 +14,8 @@ from gputier.review.world import World, at
 
 TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
 CONFIGURATION = "aws:ec2/launchConfiguration:LaunchConfiguration"
+RESERVATION = "aws:ec2/capacityReservation:CapacityReservation"
+HELD = "capacityReservationSpecification.capacityReservationTarget.capacityReservationId"
 GROUP_SCHEDULE = "aws:autoscaling/schedule:Schedule"
 SCHEDULE = "aws:scheduler/schedule:Schedule"
 #: Sunday is 1 in a schedule of AWS (EventBridge scheduler user guide, cron expressions), and 0 for
@@ -22,13 +24,15 @@ _DAY = re.compile(r"(?<![#L\d])([1-7])(?![\dL])")
 
 
 class Start(NamedTuple):
-    """What one machine is started from: `why` says why its type is not known."""
+    """What one machine is started from: `why` says why its type is not known. `held`: it runs in a
+    reservation that is a resource here, and is paid for there."""
 
     instance_type: str | None
     market: str
     devices: tuple[Mapping[str, Any], ...]
     public_ip: bool
     why: str | None
+    held: bool = False
 
 
 def start_of(world: World, state: State, *paths: str) -> Start:
@@ -50,6 +54,7 @@ def start_of(world: World, state: State, *paths: str) -> Start:
         own.devices or theirs.devices,
         own.public_ip or theirs.public_ip,
         None if told else why or "no instance type is named",
+        any(world.follow(one, HELD, RESERVATION) for one in (state, source) if one is not None),
     )
 
 

@@ -6,6 +6,7 @@ Shared by everything that runs a number of machines: groups, node pools, fleets,
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import ceil
 from typing import NamedTuple
 
 from gputier.review.bill import Bill
@@ -91,21 +92,38 @@ def bill_machines(bill: Bill, kinds: Sequence[Kind], mix: Mix, counts: Counts) -
     return Pool(
         machine=names,
         capacity=mix.capacity,
-        quantity=counts.peak / kind.weight,
+        quantity=machines(counts.peak, kind),
         hours=HOURS_PER_MONTH * average / counts.peak if counts.peak else 0.0,
-        average=average / kind.weight,
+        average=machines(average, kind),
         below=likely - min(sums),
         above=max(sums) - likely,
         least=_at(bill, kind, mix, counts.now.least),
-        least_count=(counts.now.least or 0.0) / kind.weight,
+        least_count=machines(counts.now.least or 0.0, kind),
         most=_at(bill, kind, mix, counts.now.most),
-        most_count=(counts.now.most or 0.0) / kind.weight,
+        most_count=machines(counts.now.most or 0.0, kind),
     )
+
+
+def machines(size: float, kind: Kind) -> float:
+    """How many machines a size is: a whole one more where a weight does not divide it. An average
+    over a schedule is no size that was asked for, and stays as it is."""
+    count = size / kind.weight
+    return float(ceil(count)) if size == int(size) else count
+
+
+def in_reservation(bill: Bill, pool: Pool | None) -> Pool | None:
+    """The same machines where another resource is the reservation that they run in."""
+    if pool is None:
+        return None
+    part = bill.parts["machines"]
+    bill.parts["machines"] = part._replace(usd_per_month=0.0, text="in a reservation counted here")
+    return pool._replace(capacity="reservation", below=0.0, above=0.0,
+                         least=pool.least and 0.0, most=pool.most and 0.0)  # fmt: skip
 
 
 def _priced(bill: Bill, kind: Kind, mix: Mix, size: float) -> list[tuple[float, Hourly]] | str:
     """How many by each price; a text is why there is none."""
-    count = size / kind.weight
+    count = machines(size, kind)
     firm = mix.firmly(count)
     ways = [(firm, mix.firm)] if firm or mix.percent >= 100 else []
     if mix.percent < 100 and (count > firm or not ways):

@@ -113,7 +113,7 @@ def review(preview: Preview, catalog: Catalog, beside: Beside | None = None) -> 
     found = [
         *risks(whole, before, after),
         *over_budget(after, totals.after),
-        *(lock_risks(beside.lock, after) if beside.lock else ()),
+        *(lock_risks(beside.lock, after, whole=whole.unlisted == 0) if beside.lock else ()),
     ]
     return Review(
         project=whole.project,

@@ -15,6 +15,7 @@ from gputier.review.risk import (
     Rule,
     Scene,
     called,
+    count,
     fields,
     items,
     sentence,
@@ -70,11 +71,11 @@ def _shrinks(scene: Scene) -> Iterator[Risk]:
 
 
 def _fewer(most: float, now: float) -> str:
-    return f"may have {most:g} machines, and {now:g} run: {now - most:g} go"
+    return f"may have {most:g} machines, and {now:g} run: {count(now - most, 'machine')} must go"
 
 
 def _base(is_: Mix, was: Mix) -> str:
-    return f"keeps {is_.base:g} machines on demand, and not {was.base:g}"
+    return f"keeps {count(is_.base, 'machine')} on demand, and not {was.base:g}"
 
 
 def _zones(scene: Scene) -> Iterator[Risk]:
