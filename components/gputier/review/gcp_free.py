@@ -1,0 +1,37 @@
+"""Google Cloud: what is not billed by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gputier.review.cost import Cost, Elsewhere, Pricer
+from gputier.review.preview import State
+from gputier.review.world import World
+
+
+def _free(_world: World, _state: State) -> Cost:
+    return Elsewhere("free")
+
+
+#: Google bills nothing for these by themselves (its pricing pages of VPC, IAM and Compute Engine).
+FREE = (
+    "billing/budget:Budget",
+    "compute/firewall:Firewall",
+    "compute/healthCheck:HealthCheck",
+    "compute/network:Network",
+    "compute/projectMetadata:ProjectMetadata",
+    "compute/regionHealthCheck:RegionHealthCheck",
+    "compute/route:Route",
+    "compute/router:Router",
+    "compute/subnetwork:Subnetwork",
+    "projects/iAMBinding:IAMBinding",
+    "projects/iAMCustomRole:IAMCustomRole",
+    "projects/iAMMember:IAMMember",
+    "projects/service:Service",
+    "serviceaccount/account:Account",
+    "serviceaccount/iAMBinding:IAMBinding",
+    "serviceaccount/iAMMember:IAMMember",
+    "storage/bucketIAMBinding:BucketIAMBinding",
+    "storage/bucketIAMMember:BucketIAMMember",
+)
+PRICERS: Mapping[str, Pricer] = {f"gcp:{token}": _free for token in FREE}
