@@ -37,7 +37,7 @@ DISK = "gcp:compute/disk:Disk"
 ZONE = "us-central1-a"
 
 
-def machine(type_: str = "g2-standard-4", **more: Any) -> State:
+def machine(type_: Any = "g2-standard-4", **more: Any) -> State:
     return state(INSTANCE, machineType=type_, zone=ZONE, **more)
 
 
