@@ -26,8 +26,8 @@ SCALERS = (
 CLUSTER = "gcp:container/cluster:Cluster"
 POLICY = "gcp:compute/resourcePolicy:ResourcePolicy"
 _MODELS = {"SPOT": "spot", "FLEX_START": "flex_start", "RESERVATION_BOUND": "reservation"}
-#: "Sustained use discounts … N1 … and GPUs that are attached" (cloud.google.com/compute/docs/
-#: sustained-use-discounts). Machines with built-in GPUs (A2, A3, A4, G2, G4) and spot have none.
+#: Which families have it (unverified: recalled, no page was read). Machines with built-in GPUs (A2,
+#: A3, A4, G2, G4) and spot are taken to have none; N1 and what is attached to it may.
 SUSTAINED = "Google may take a sustained-use discount off N1 machines; it is not in this figure"
 
 
@@ -252,8 +252,8 @@ def _bound(scaling: Value, word: str, zones: int) -> float | None:
 
 
 def _node_start(world: World, config: Mapping[str, Any]) -> Start:
-    """A node: e2-medium with 100 GiB of pd-balanced where nothing else is said (GKE API v1,
-    NodeConfig)."""
+    """A node: e2-medium with 100 GiB of pd-balanced where nothing else is said (GKE's defaults,
+    unverified)."""
     type_ = config.get("machineType") or "e2-medium"
     kind, licences, why = _kind(world, type_, config.get("guestAccelerators"))
     given = {"diskType": "pd-balanced", "diskSizeGb": 100, **config}

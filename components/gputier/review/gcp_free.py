@@ -13,7 +13,7 @@ def _free(_world: World, _state: State) -> Cost:
     return Elsewhere("free")
 
 
-#: Google bills nothing for these by themselves (its pricing pages of VPC, IAM and Compute Engine).
+#: Google bills nothing for these by themselves (recalled, unverified).
 FREE = (
     "billing/budget:Budget",
     "compute/firewall:Firewall",
