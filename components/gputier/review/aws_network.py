@@ -91,7 +91,7 @@ FREE = (
 )  # fmt: skip
 BY_USE: Mapping[str, str] = {
     "cloudwatch/logGroup:LogGroup": "what is logged, and how long it stays",
-    "ec2/transitGateway:TransitGateway": "attachments and what goes through them",
+    "ec2transitgateway/transitGateway:TransitGateway": "attachments and what goes through them",
     "lambda/function:Function": "calls and their seconds",
     "s3/bucket:Bucket": "what lies in it, and requests",
     "s3/bucketV2:BucketV2": "what lies in it, and requests",

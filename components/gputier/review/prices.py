@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gputier.review import aws_fleet, aws_managed, aws_network, aws_storage
+from gputier.review import (
+    aws_fleet,
+    aws_managed,
+    aws_network,
+    aws_storage,
+    gcp_fleet,
+    gcp_free,
+    gcp_network,
+    gcp_storage,
+    other_clouds,
+)
 from gputier.review.cost import Cost, Elsewhere, Pricer, Unpriced
 from gputier.review.preview import State
 from gputier.review.world import World
@@ -14,6 +24,11 @@ PRICERS: Mapping[str, Pricer] = {
     **aws_managed.PRICERS,
     **aws_storage.PRICERS,
     **aws_network.PRICERS,
+    **gcp_fleet.PRICERS,
+    **gcp_storage.PRICERS,
+    **gcp_network.PRICERS,
+    **gcp_free.PRICERS,
+    **other_clouds.PRICERS,
 }
 #: Providers whose resources are made by the engine alone, or on the machine that runs it.
 WITHOUT_COST = frozenset({"command", "local", "null", "pulumi", "random", "std", "tls", "time"})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 from collections.abc import Iterator
 
@@ -84,7 +83,7 @@ def _mode(user_data: Value) -> str | None:
         return None
     try:
         text = base64.b64decode(user_data, validate=True).decode(errors="replace")
-    except binascii.Error:
+    except ValueError:  # no base64, or not ASCII
         text = user_data
     found = _GATE.search(text)
     return found[1] if found else None
