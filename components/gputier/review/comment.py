@@ -47,7 +47,8 @@ def comment(found: Review) -> str:
 
 def _rendered(found: Review, most_rows: int, most_details: int) -> str:
     lines, warned = words.lines(found), words.warnings(found)
-    details = [_detail(row) for row in found.rows]
+    small = words.by_size(found)[1]
+    details = [_detail(row) for row in found.rows if row not in small]
     other = [f"{safe(one.text)}" for one in words.remarks(found)]
     unpriced = [
         f"{code(_name(one.urn))} ({safe(one.type)}): {safe(one.why)}" for one in found.unpriced
@@ -96,14 +97,11 @@ def safe(text: str) -> str:
     short = " ".join(text.split())
     if len(short) > MOST_CHARACTERS:
         short = f"{short[: MOST_CHARACTERS - 1]}…"
-    kept: list[str] = []
-    # What we wrote between backticks ourselves stays code, without anything that ends it.
-    for number, part in enumerate(short.split("`")):
-        if number % 2 and number < short.count("`") + (short.count("`") % 2 == 0):
-            kept.append(code(part))
-        else:
-            kept.append(_plain(part))
-    return "".join(kept)
+    parts = short.split("`")
+    if len(parts) % 2 == 0:  # one that nothing ends is a character like others
+        parts[-2:] = [f"{parts[-2]}`{parts[-1]}"]
+    # What stands between two is code, as we wrote it ourselves, and nothing in it ends that.
+    return "".join(code(part) if n % 2 else _plain(part) for n, part in enumerate(parts))
 
 
 def _plain(text: str) -> str:

@@ -11,6 +11,9 @@ from gputier.units import usd
 
 #: What of a difference in cost nobody needs to see.
 NOTHING = 0.005
+#: A difference below both is small: USD a month, and its part of the largest one. A few of them are
+#: shown like others.
+SMALL_USD, SMALL, SMALL_ROWS = 5.0, 0.01, 3
 
 
 class Line(NamedTuple):
@@ -55,8 +58,32 @@ def money(amount: float) -> str:
 
 
 def lines(found: Review) -> list[Line]:
-    """What changed in cost, the largest difference first."""
-    return [_line(row) for row in found.rows if abs(row.delta) >= NOTHING or _moved(row)]
+    """What changed in cost, the largest difference first; what is small beside it in one line."""
+    large, small = by_size(found)
+    return [*map(_line, large), *([_sum(small)] if small else [])]
+
+
+def by_size(found: Review) -> tuple[list[Row], list[Row]]:
+    """The rows that a person wants one by one, and those that one line is enough for."""
+    changed = [row for row in found.rows if abs(row.delta) >= NOTHING or _moved(row)]
+    most = max((abs(row.delta) for row in changed), default=0.0)
+    small = [
+        row for row in changed if abs(row.delta) < min(SMALL_USD, SMALL * most) and not _moved(row)
+    ]
+    if len(small) < SMALL_ROWS:
+        return changed, []
+    return [row for row in changed if row not in small], small
+
+
+def _sum(rows: list[Row]) -> Line:
+    before, after, delta = (
+        sum(row.before.usd_per_month for row in rows if row.before),
+        sum(row.after.usd_per_month for row in rows if row.after),
+        sum(row.delta for row in rows),
+    )
+    sign = "+" if delta > 0 else ""
+    change = f"{sign}{money(delta)}" if abs(delta) >= NOTHING else "±$0"
+    return Line("", f"{len(rows)} smaller", money(before), money(after), change)
 
 
 def _moved(row: Row) -> bool:
