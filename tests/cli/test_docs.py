@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from tests.cli.schemas import KEYWORDS, Schemas, page
 from tests.cli.test_main import commands
 from tests.cli.world import RICH, Run
+from tests.conftest import ROOT
 
 from gputier.catalog import Catalog
 from gputier.cli.app import root as command_line
@@ -108,6 +110,8 @@ PRINTED: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("gputier/lock/1", ("lock", "prod")),
     ("gputier/render/1", ("render", "prod", "chat")),
     ("gputier/render/1", ("render", "prod", "foundation")),
+    ("gputier/review/1", ("review", "change.json", "--base", "export.json")),
+    ("gputier/review/1", ("review", "failed.json")),
     ("gputier/lock/1", ("lock", "prod", "--upgrade", "--catalog", "cheaper")),
     ("gputier/lock-check/1", ("lock", "prod", "--check", "--watch", "0")),
     ("gputier/lock-check/1", ("lock", "prod", "--watch", "0", "--catalog", "cheapest")),
@@ -125,6 +129,14 @@ PRINTED: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 
 
+#: Previews by the names that PRINTED has for them.
+SAMPLES = {
+    "change.json": "prod-change.json",
+    "export.json": "prod-export.json",
+    "failed.json": "bad-argument.json",
+}
+
+
 def prices(usd: float) -> str:
     return (
         "provider,region,zone,instance_type,purchase,usd_per_hour,currency,as_of,source\n"
@@ -136,6 +148,8 @@ def prices(usd: float) -> str:
 def furnished(project: Path) -> Path:
     """A project with everything that PRINTED reads."""
     (project / "rich.yaml").write_text(RICH, encoding="utf-8")
+    for name, sample in SAMPLES.items():
+        shutil.copy(ROOT / "tests" / "review" / "samples" / sample, project / name)
     for name, usd in (("cheaper", 0.5), ("cheapest", 0.1)):
         (project / name).mkdir()
         (project / name / "prices.csv").write_text(prices(usd), encoding="utf-8")

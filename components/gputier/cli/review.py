@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import click
 
 from gputier.cli.command import Command
-from gputier.cli.options import catalog_option, complete_stacks
+from gputier.cli.options import catalog_option, complete_stacks, json_option
 
 FORMATS = ("text", "markdown", "json", "html")
 
@@ -56,6 +56,7 @@ class ReviewArguments:
     show_default=True,
     help="markdown is a comment for GitHub and GitLab; json is a contract; html is a page.",
 )
+@json_option("the review")
 @click.option(
     "--threshold",
     metavar="USD",
@@ -74,6 +75,7 @@ def review(
     base: str | None,
     stack: str | None,
     format_: str,
+    as_json: bool,
     threshold: float | None,
     fail_over: float | None,
     catalog_directory: str | None,
@@ -87,6 +89,7 @@ def review(
     """
     from gputier.cli.review_run import run
 
+    shown = "json" if as_json else format_
     return run(
-        ReviewArguments(preview, base, stack, format_, threshold, fail_over, catalog_directory)
+        ReviewArguments(preview, base, stack, shown, threshold, fail_over, catalog_directory)
     )
