@@ -20,7 +20,7 @@ help: ## list these commands
 install: .venv/.dev ## set up .venv with everything that developing needs
 
 # First with the base package alone, which is all that planning needs; then what deploying needs too.
-demo: .venv/.base ## plan the example stacks, check their locks, judge two recorded nodes, preview
+demo: .venv/.base ## plan the example stacks, check their locks, judge two nodes, review a change, preview
 	@set -e; for stack in $(STACKS); do \
 	  printf '\n$$ gputier plan %s\n' "$$stack"; .venv/bin/gputier plan "$$stack"; \
 	  printf '\n$$ gputier lock %s --check\n' "$$stack"; .venv/bin/gputier lock "$$stack" --check; \
@@ -30,6 +30,9 @@ demo: .venv/.base ## plan the example stacks, check their locks, judge two recor
 	  .venv/bin/python -m gputier.node replay tests/golden/node/$$node \
 	    --expect tests/golden/node/$$node/expect.json || test $$? = 20; \
 	done
+	@printf '\n$$ gputier review change.json --base export.json   (a recorded change of prod)\n'; \
+	.venv/bin/gputier review tests/review/samples/prod-change.json \
+	  --base tests/review/samples/prod-export.json
 	@$(MAKE) --no-print-directory preview
 
 preview: .venv/.aws ## what `pulumi up` would create for the example stacks, without an account

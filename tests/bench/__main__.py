@@ -163,6 +163,24 @@ def write_peer_catalog(folder: Path) -> int:
     return count
 
 
+def write_preview(folder: Path, resources: int) -> Path:
+    """A preview of so many changed resources: real steps, each under a name of its own."""
+    sample = ROOT / "tests" / "review" / "samples" / "prod-change.json"
+    preview = json.loads(_text(str(sample)))
+    changed = [step for step in preview["steps"] if step["op"] != "same"]
+    steps: list[object] = []
+    for number in range(resources):
+        step = json.loads(json.dumps(changed[number % len(changed)]))
+        for named in (step, step.get("oldState"), step.get("newState")):
+            if named:
+                named["urn"] += f"-{number}"
+        steps.append(step)
+    preview |= {"steps": steps, "changeSummary": {"update": resources}}
+    path = folder / f"preview-{resources}.json"
+    path.write_text(json.dumps(preview), encoding="utf-8")
+    return path
+
+
 def _peer_rows(facts: catalog.Catalog, cloud: str) -> Iterator[tuple[object, ...]]:
     for kind in facts.rows([cloud]):
         if kind.vcpus is None or kind.memory_gib is None or kind.fractional:
@@ -214,6 +232,10 @@ def cases(peer: Path, rows: int) -> Iterator[Case]:
     for stack in sorted((ROOT / "stacks").glob("Pulumi.*.yaml")):
         name = stack.name.split(".")[1]
         yield Case(f"`gputier plan {name}`, cold", "", process(GPUTIER, "plan", name))
+    for size, reach in ((200, "< 1000"), (2000, "")):
+        preview = str(write_preview(peer, size))
+        what = f"`gputier review`: a preview of {size:,} changed resources"
+        yield Case(what, reach, process(GPUTIER, "review", preview, "--format", "markdown"))
     yield from peer_cases(peer, rows)
     yield Case("install size: ours", "< 10", lambda _: [ours()], "MB")
     yield Case("install size: with dependencies", "", lambda _: [installed("gputier")], "MB")

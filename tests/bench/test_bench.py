@@ -21,7 +21,7 @@ def bench(root: Path) -> dict[str, Any]:
     return runpy.run_path(str(root / "tests" / "bench" / "__main__.py"), run_name="bench")
 
 
-@pytest.mark.parametrize("words", ["catalogue load", "gpuhunt", "install size"])
+@pytest.mark.parametrize("words", ["catalogue load", "gpuhunt", "install size", "gputier review"])
 def test_rows_carry_figures_in_order(root: Path, words: str) -> None:
     done = subprocess.run(
         [sys.executable, "tests/bench", "--runs", "2", "--only", words],
