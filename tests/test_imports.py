@@ -38,7 +38,7 @@ TABLE: dict[str, Row] = {
     "api": Row(f"{FACTS} plan lock"),
     # A cloud uploads the node's bundle.
     **{cloud: Row(f"{DEPLOYED} node", f"pulumi pulumi_{cloud}") for cloud in CLOUDS},
-    "review": Row(f"{DEPLOYED} templates", "jinja2"),
+    "review": Row(f"{DEPLOYED} templates", "jinja2 urllib3"),
     # boto3 asks AWS for image ids (`lock --images`), in one function of one command.
     "cli": Row(f"gputier {DEPLOYED} review node templates", "click boto3 botocore"),
     "gputier": Row("errors workload api plan"),

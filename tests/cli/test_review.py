@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 from tests.cli.world import Run
 from tests.conftest import ROOT
+from tests.standins import github
 
 SAMPLES = ROOT / "tests" / "review" / "samples"
 
@@ -95,6 +96,36 @@ def test_a_base_of_another_stack_is_a_mistake(run: Run, here: Path) -> None:
     ran = run("review", "update.json", "--base", "prod-export.json")
     assert ran.code == 2
     assert "the base is of gputier/prod, and the preview of fleet/sample" in ran.err
+
+
+@pytest.mark.allow_hosts(["127.0.0.1"])
+def test_it_is_posted_as_one_comment_and_a_fork_that_may_not_is_told(
+    run: Run, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = github.GitHub().start()
+    environ = {
+        "GITHUB_TOKEN": github.TOKEN,
+        "GITHUB_REPOSITORY": "o/r",
+        "GPUTIER_PULL_REQUEST": "7",
+        "GITHUB_API_URL": service.url,
+    }
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    change = ("review", "prod-change.json", "--base", "prod-export.json", "--post", "github")
+    assert "posted: https://github.com/o/r/pull/7#issuecomment-1000" in run(*change).err
+    assert run(*change).code == 0
+    assert len(service.comments) == 1
+    assert service.comments[0]["body"].startswith("<!-- gputier review gputier/prod -->")
+    service.comments.clear()
+    assert run("review", "noop.json", "--post", "github", "--threshold", "5").code == 0
+    assert service.comments == [], "nothing changes, and nobody is told"
+    service.may_comment = False
+    refused = run(*change)
+    assert (refused.code, "not posted: " in refused.err) == (0, True)
+    assert refused.out.startswith("prod: ")
+    monkeypatch.setenv("GITHUB_TOKEN", "wrong")
+    assert run(*change).code == 2
+    service.stop()
 
 
 def test_a_stack_of_ours_is_held_against_its_lock(run: Run, here: Path) -> None:

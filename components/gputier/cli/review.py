@@ -9,6 +9,7 @@ import click
 from gputier.cli.command import Command
 from gputier.cli.options import catalog_option, complete_stacks, json_option
 
+PLATFORMS = ("github", "gitlab")
 FORMATS = ("text", "markdown", "json", "html")
 
 
@@ -20,6 +21,7 @@ class ReviewArguments:
     base: str | None
     stack: str | None
     format: str
+    post: str | None
     threshold: float | None
     fail_over: float | None
     catalog_directory: str | None
@@ -69,6 +71,13 @@ class ReviewArguments:
     type=click.FloatRange(min=0),
     help="Exit with 5 when the likely cost rises by more than this a month.",
 )
+@click.option(
+    "--post",
+    type=click.Choice(PLATFORMS),
+    help="Post it as one comment that is found again and edited, with a token from the environment"
+    " (GITHUB_TOKEN, GITLAB_TOKEN). Below the threshold none is made, and one that is there is kept"
+    " true. Needs `pip install 'gputier[post]'`.",
+)
 @catalog_option
 def review(
     preview: str,
@@ -78,18 +87,19 @@ def review(
     as_json: bool,
     threshold: float | None,
     fail_over: float | None,
+    post: str | None,
     catalog_directory: str | None,
 ) -> int:
     """Say what a change costs and risks.
 
     PREVIEW is what `pulumi preview --json` wrote, its event log (`--event-log`), a saved plan
     (`--save-plan`) or `pulumi stack export`, of any program in any language; `-` is standard input.
-    Nothing is asked over the network. A preview that failed is never reviewed as a whole one: it
-    exits with 6.
+    Nothing is asked over the network, but for `--post`. A preview that failed is never reviewed as
+    a whole one: it exits with 6.
     """
     from gputier.cli.review_run import run
 
     shown = "json" if as_json else format_
     return run(
-        ReviewArguments(preview, base, stack, shown, threshold, fail_over, catalog_directory)
+        ReviewArguments(preview, base, stack, shown, post, threshold, fail_over, catalog_directory)
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from gputier.errors import ExitCode, InvalidInput, Problem
 from gputier.lock import lock_path, read_lock
 from gputier.plan.known import KnownNames
 from gputier.review import words
-from gputier.review.comment import comment
+from gputier.review.comment import comment, marker
 from gputier.review.document import document
 from gputier.review.page import page
 from gputier.review.preview import Preview
@@ -34,8 +35,11 @@ def run(typed: ReviewArguments) -> int:
             declared = read_stack(typed.stack, Path.cwd())
         beside = Beside(base, read_lock(lock_path(declared), declared.name), declared.discounts)
     found = review(preview, catalog, beside)
-    if not _quiet(found, typed.threshold):
+    quiet = _quiet(found, typed.threshold)
+    if not quiet:
         console.out(_shown(found, typed.format))
+    if typed.post:
+        _post(found, typed.post, create=not quiet and bool(found.changes or found.incomplete))
     if found.incomplete:
         console.note(found.incomplete)
         return ExitCode.BAD_PREVIEW
@@ -62,6 +66,28 @@ def _quiet(found: Review, threshold: float | None) -> bool:
     if threshold is None or found.incomplete or words.warnings(found) or found.violations:
         return False
     return abs(found.totals.delta) < threshold or not found.changes
+
+
+def _post(found: Review, platform: str, *, create: bool) -> None:
+    """Post the comment; where a fork's token may not, say so and go on: the review is printed."""
+    try:
+        from gputier.review.calls import CannotPost
+        from gputier.review.post import PLATFORMS, post
+    except ModuleNotFoundError as error:
+        message = f"posting needs {error.name}, which is not installed"
+        raise InvalidInput(Problem("--post", message, "`pip install 'gputier[post]'`")) from None
+    mark = marker(found.project, found.stack)
+    try:
+        there = PLATFORMS[platform](os.environ, None)
+        address = post(there, comment(found), mark, create=create, say=console.note)
+    except CannotPost as refused:
+        if not refused.expected:
+            raise
+        (problem,) = refused.problems
+        console.note(f"not posted: {problem.message} ({problem.hint})")
+        return
+    if address:
+        console.note(f"posted: {address}")
 
 
 def _shown(found: Review, format_: str) -> str:
