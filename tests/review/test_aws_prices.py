@@ -228,6 +228,9 @@ def test_row_71_a_mixed_policy_is_a_range_over_its_overrides() -> None:
     found = priced(cost(PRICERS, mixed("p5.48xlarge", "p4d.24xlarge"), template()))
     assert (found.low, found.high) == (pytest.approx(2 * P4D * H), pytest.approx(2 * P5 * H))
     assert found.machine == "p5.48xlarge or p4d.24xlarge"
+    cheap = priced(cost(PRICERS, mixed("p4d.24xlarge", "p5.48xlarge"), template()))
+    assert (cheap.low, cheap.high) == (found.low, found.high)
+    assert cheap.usd_per_month == pytest.approx(2 * P4D * H), "the first is asked for first"
 
 
 def test_the_machine_that_is_certain_has_no_range() -> None:

@@ -11,7 +11,16 @@ from typing import Any
 import pytest
 
 from gputier.review import words
-from gputier.review.comment import LIMIT, code, comment, marker, safe
+from gputier.review.comment import (
+    LIMIT,
+    MOST_DETAILS,
+    MOST_ROWS,
+    _rendered,  # pyright: ignore[reportPrivateUsage]
+    code,
+    comment,
+    marker,
+    safe,
+)
 from gputier.review.document import document
 from gputier.review.page import page
 from gputier.review.preview import Change, Preview, Violation
@@ -148,6 +157,26 @@ def test_a_comment_fits_whatever_changes(count: int) -> None:
     assert len(shown) <= LIMIT
     assert f"{count - 40} more" in shown or "more |" in shown
     assert shown == comment(found)
+
+
+def test_a_comment_that_would_be_too_long_leaves_out_more() -> None:
+    long = "x" * 230
+    disk = {"volumeSize": 9, "volumeType": "gp3"}
+    public = {"associatePublicIpAddress": True, "rootBlockDevice": disk}
+    known_ = (machine(f"{n}{long}", **public) for n in range(200))
+    unknown = (machine(f"u{n}{long}", "*" * 230) for n in range(200))
+    found = of(*known_, *unknown)
+    whole = _rendered(found, MOST_ROWS, MOST_DETAILS)
+    shown = comment(found)
+    assert len(whole) > LIMIT >= len(shown)
+    assert "180 more" in shown
+
+
+def test_what_is_looked_up_is_somebody_elses_cost() -> None:
+    one = machine("theirs")
+    found = of(one._replace(op="read"), machine("ours"))
+    assert [row.change.state.name for row in found.rows] == ["ours"]
+    assert found.totals.after == pytest.approx(0.8048 * 730)
 
 
 def test_the_marker_is_the_first_thing_and_one_stacks_alone() -> None:

@@ -15,7 +15,7 @@ from gputier.review.post_github import number_of
 from gputier.review.post_gitlab import SUPERSEDED
 from tests.standins import github as github_standin
 from tests.standins import gitlab as gitlab_standin
-from tests.standins.server import Fault
+from tests.standins.server import Asked, Fault, Reply
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 MARKER = "<!-- gputier review shop/dev -->"
@@ -263,9 +263,16 @@ def test_what_is_wrong_with_the_environment_is_told(
 def test_a_redirect_is_not_followed_with_the_token(
     github: github_standin.GitHub, posted: Post
 ) -> None:
-    github.faults.append(Fault(status=307))
+    elsewhere = github_standin.GitHub().start()
+
+    def moved(asked: Asked) -> Reply:
+        return Reply(307, b"", {"Location": f"{elsewhere.url}/repos/o/r/issues/7/comments"})
+
+    github.reply = moved
     with pytest.raises(CannotPost, match="status 307"):
         posted()
+    assert elsewhere.seen == []
+    elsewhere.stop()
 
 
 def test_a_comment_that_is_too_long_is_refused_before_it_is_sent(
