@@ -162,7 +162,7 @@ def test_a_comment_fits_whatever_changes(count: int) -> None:
 def test_a_comment_that_would_be_too_long_leaves_out_more() -> None:
     long = "x" * 230
     disk = {"volumeSize": 9, "volumeType": "gp3"}
-    public = {"associatePublicIpAddress": True, "rootBlockDevice": disk}
+    public: dict[str, Any] = {"associatePublicIpAddress": True, "rootBlockDevice": disk}
     known_ = (machine(f"{n}{long}", **public) for n in range(200))
     unknown = (machine(f"u{n}{long}", "*" * 230) for n in range(200))
     found = of(*known_, *unknown)

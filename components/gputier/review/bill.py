@@ -68,13 +68,15 @@ class Bill:
 
 
 def number(value: Value) -> float | None:
-    """A figure, also one that a program writes as text; None for what is none, or is hidden."""
+    """A figure, also one that a program writes as text; None for what is none, or is hidden.
+    Sizes and counts are never below zero: such a one is none either."""
     if isinstance(value, bool | Hidden) or value is None:
         return None
     try:
-        return float(value)
+        found = float(value)
     except (TypeError, ValueError):
         return None
+    return found if 0 <= found < float("inf") else None
 
 
 def text(value: Value) -> str | None:

@@ -151,9 +151,9 @@ class World:
     def _by_name(self) -> Mapping[str, list[State]]:
         found: dict[str, list[State]] = {}
         for state in self.states.values():
-            for key in dict.fromkeys((state.id, *map(state.get, _NAMES))):
-                if isinstance(key, str) and key:
-                    found.setdefault(key, []).append(state)
+            named = (key for key in (state.id, *map(state.get, _NAMES)) if isinstance(key, str))
+            for key in dict.fromkeys(filter(None, named)):
+                found.setdefault(key, []).append(state)
         return found
 
 
