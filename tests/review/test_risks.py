@@ -315,24 +315,32 @@ def test_a_machine_that_is_stopped_for_its_type_is_said() -> None:
 # --- money and the lock ---------------------------------------------------------------------------
 
 BUDGET = "aws:budgets/budget:Budget"
+OURS_ALONE = [{"name": "TagKeyValue", "values": ["user:gputier:fleet$chat"]}]
 
 
 @pytest.mark.parametrize(
-    ("budget", "over"),
+    ("budget", "usd"),
     [
-        ({"limitAmount": "100", "timeUnit": "MONTHLY"}, True),
-        ({"limitAmount": "5000", "timeUnit": "MONTHLY"}, False),
-        ({"limitAmount": "100", "timeUnit": "ANNUALLY"}, False),
-        ({"limitAmount": "100", "timeUnit": "MONTHLY", "costFilters": [{"name": "x"}]}, False),
-        ({"limitAmount": UNKNOWN, "timeUnit": "MONTHLY"}, False),
+        ({"limitAmount": "100", "timeUnit": "MONTHLY"}, "1,235"),
+        ({"limitAmount": "5000", "timeUnit": "MONTHLY"}, None),
+        ({"limitAmount": "100", "timeUnit": "ANNUALLY"}, None),
+        ({"limitAmount": UNKNOWN, "timeUnit": "MONTHLY"}, None),
+        ({"limitAmount": "100", "timeUnit": "MONTHLY", "costFilters": OURS_ALONE}, "1,000"),
+        ({"limitAmount": "1100", "timeUnit": "MONTHLY", "costFilters": OURS_ALONE}, None),
+        ({"limitAmount": "100", "timeUnit": "MONTHLY", "costFilters": UNKNOWN}, None),
+        ({"limitAmount": "1", "timeUnit": "MONTHLY",
+          "costFilters": [{"name": "Service", "values": ["x"]}]}, None),
     ],
-)
-def test_a_budget_of_the_whole_account_is_held_against_what_is_planned(
-    budget: dict[str, Any], over: bool
-) -> None:
-    told = list(over_budget(world(state(BUDGET, **budget)), 1234.5))
-    assert bool(told) is over
-    assert all("allows $100 a month, and what is planned costs $1,234" in r.text for r in told)
+)  # fmt: skip
+def test_a_budget_is_held_against_what_it_watches(budget: dict[str, Any], usd: str | None) -> None:
+    """A fleet's own budget counts what has its tag: a group has a list of tags, others a map."""
+    asg = state(GROUP, "g", tags=[{"key": "gputier:fleet", "value": "chat"}])
+    machine = state(INSTANCE, "i", tags={"gputier:fleet": "chat"})
+    other = state(VOLUME, "v", tags={"gputier:fleet": "render"})
+    costs = {asg.urn: 600.0, machine.urn: 400.0, other.urn: 234.6}
+    told = list(over_budget(world(state(BUDGET, "b", **budget), asg, machine, other), costs))
+    assert bool(told) is bool(usd)
+    assert all(f"and what is planned costs ${usd}." in risk.text for risk in told)
 
 
 def locked(**types: str) -> Lock:

@@ -112,7 +112,7 @@ def review(preview: Preview, catalog: Catalog, beside: Beside | None = None) -> 
     totals = _totals(rows)
     found = [
         *risks(whole, before, after),
-        *over_budget(after, totals.after),
+        *over_budget(after, {r.change.urn: _usd(r.after) for r in rows if r.after}),
         *(lock_risks(beside.lock, after, whole=whole.unlisted == 0) if beside.lock else ()),
     ]
     return Review(

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from gputier.lock import Lock
-from gputier.review.preview import State
-from gputier.review.risk import WARNING, Finder, Risk, Rule, Scene, called, number, sentence
+from gputier.review.bill import maps
+from gputier.review.preview import Hidden, State
+from gputier.review.risk import (
+    WARNING,
+    Finder,
+    Risk,
+    Rule,
+    Scene,
+    called,
+    fields,
+    items,
+    number,
+    sentence,
+)
 from gputier.review.risks_sizes import ASG, FLEETS
 from gputier.review.world import World
 
@@ -32,18 +44,42 @@ def _unwatched(scene: Scene) -> Iterator[Risk]:
             yield UNWATCHED.at(change.urn, None, f"{sentence(called(before))} goes.")
 
 
-def over_budget(after: World, usd_per_month: float) -> Iterator[Risk]:
-    """Monthly budgets of the whole account that are below what the preview costs. A budget that is
-    filtered watches a part, which nobody can tell here."""
+def over_budget(after: World, costs: Mapping[str, float]) -> Iterator[Risk]:
+    """Monthly budgets below what the preview costs: `costs` is USD a month by URN. One that is
+    filtered by tags watches what has one of them; by anything else, nobody can tell here."""
     for budget in after.of_type(_BUDGET):
-        limit = number(budget.get("limitAmount"))
-        whole = not budget.get("costFilters") and budget.get("timeUnit") == "MONTHLY"
-        if limit is not None and whole and usd_per_month > limit:
+        limit, tags = number(budget.get("limitAmount")), _watched(budget)
+        if limit is None or tags is None or budget.get("timeUnit") != "MONTHLY":
+            continue
+        usd = sum(usd for urn, usd in costs.items() if not tags or tags & _tags(after.states[urn]))
+        if usd > limit:
             text = (
                 f"{sentence(called(budget))} allows ${limit:,.0f} a month, and what is planned"
-                f" costs ${usd_per_month:,.0f}."
+                f" costs ${usd:,.0f}."
             )
             yield OVER.at(budget.urn, "limitAmount", text)
+
+
+def _watched(budget: State) -> set[str] | None:
+    """The tags whose costs it counts, as `key$value`; none is everything, None is not known."""
+    found: set[str] = set()
+    filters = budget.get("costFilters")
+    if isinstance(filters, Hidden):
+        return None
+    for one in maps(filters):
+        values = items(one.get("values"))
+        if one.get("name") != "TagKeyValue" or not all(isinstance(v, str) for v in values):
+            return None
+        found |= {str(value).removeprefix("user:") for value in values}
+    return found
+
+
+def _tags(state: State) -> set[str]:
+    """`key$value` of a resource; a group has a list of them, a template has them for machines."""
+    tags = state.get("tags")
+    listed = [(one.get("key"), one.get("value")) for one in maps(tags) if isinstance(tags, list)]
+    pairs = [*listed, *fields(tags).items()]
+    return {f"{key}${value}" for key, value in pairs}
 
 
 def lock_risks(lock: Lock, after: World, *, whole: bool = True) -> Iterator[Risk]:
