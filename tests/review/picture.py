@@ -1,4 +1,4 @@
-"""A picture of the comment, as a real browser shows it: `python -m tests.review.picture`.
+"""Pictures of the comment, as a real browser shows it: `python -m tests.review.picture`.
 
 Needs Chromium. The style is near that of a pull request; the Markdown is read by markdown-it as
 GitHub's is (tables, HTML in between).
@@ -16,12 +16,13 @@ from markdown_it import MarkdownIt
 
 from gputier.catalog import load
 from gputier.review.comment import comment
+from gputier.review.preview import Preview
 from gputier.review.read import read
 from gputier.review.review import Beside, review
 from tests.conftest import ROOT
 
 SAMPLES = ROOT / "tests" / "review" / "samples"
-PICTURE = ROOT / "docs" / "review-comment.png"
+PICTURES = ROOT / "docs"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 STYLE = """
 body { font: 14px/1.5 "DejaVu Sans", system-ui, sans-serif; color: #1f2328; background: #fff;
@@ -37,14 +38,22 @@ p { margin: 0 0 16px; }
 
 
 def main() -> None:
-    """Writes the picture of the change to prod that the demo shows."""
+    """Writes the pictures of docs/review.md: the change to prod that the demo shows, with its
+    details open, and the comment of a preview that failed."""
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
         sys.exit("there is no Chromium here: install one, such as Debian's package chromium")
-    preview, base = (
-        read((SAMPLES / f"prod-{name}.json").read_bytes(), name) for name in ("change", "export")
-    )
-    text = comment(review(preview, load(), Beside(base))).replace("<details>", "<details open>")
+    base = Beside(_sample("prod-export"))
+    change = comment(review(_sample("prod-change"), load(), base))
+    _draw(browser, change.replace("<details>", "<details open>"), "review-comment", 720)
+    _draw(browser, comment(review(_sample("bad-argument"), load())), "review-failed", 260)
+
+
+def _sample(name: str) -> Preview:
+    return read((SAMPLES / f"{name}.json").read_bytes(), name)
+
+
+def _draw(browser: str, text: str, name: str, height: int) -> None:
     body = MarkdownIt("commonmark", {"html": True}).enable("table").render(text)
     page = (
         f"<!doctype html><meta charset=utf-8><style>{STYLE}</style><div class=head>"
@@ -55,7 +64,8 @@ def main() -> None:
         file.write_text(page, encoding="utf-8")
         subprocess.run(
             [browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
-             "--window-size=960,720", f"--screenshot={PICTURE}", file.as_uri()],
+             f"--window-size=960,{height}", f"--screenshot={PICTURES / f'{name}.png'}",
+             file.as_uri()],
             check=True, capture_output=True,
         )  # fmt: skip
 
