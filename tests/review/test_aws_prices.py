@@ -153,6 +153,11 @@ CASES: dict[str, Case] = {
                 "defaultTargetCapacityType": "spot"}),
          template()],
     ),
+    "a spot fleet request": (
+        (1 * G5 + 2 * G5_SPOT) * H,
+        [state("aws:ec2/spotFleetRequest:SpotFleetRequest", targetCapacity=3,
+               onDemandTargetCapacity=1, launchSpecifications=[{"instanceType": "g5.xlarge"}])],
+    ),
     # EKS: nodes at their desired size; a list of types is a range.
     "an EKS node group": (
         3 * (G5 * H + 100 * GP3),

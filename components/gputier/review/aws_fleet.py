@@ -149,36 +149,52 @@ def spot_request(world: World, state: State) -> Cost:
 
 def fleet(world: World, state: State) -> Cost:
     """An EC2 fleet: its overrides as a range, its targets as on-demand and spot."""
+    target = state.get("targetCapacitySpecification")
+    total = number(at(target, "totalTargetCapacity"))
+    spot = number(at(target, "spotTargetCapacity"))
+    firm = number(at(target, "onDemandTargetCapacity")) or 0.0
+    if text(at(target, "defaultTargetCapacityType")) != "spot":
+        firm = (total or 0.0) - (spot or 0.0)
+    return _requested(world, state, total, firm)
+
+
+def spot_fleet(world: World, state: State) -> Cost:
+    """A spot fleet request: all on spot but what is asked for on demand."""
+    firm = number(state.get("onDemandTargetCapacity")) or 0.0
+    return _requested(world, state, number(state.get("targetCapacity")), firm)
+
+
+def _requested(world: World, state: State, total: float | None, firm: float) -> Cost:
+    """So many units of what a request starts, the first `firm` of them on demand."""
     region = world.region(state)
     if region is None:
         return NO_REGION
     bill = Bill(world, "aws", region)
-    overrides: list[Any] = []
-    start = Start(None, "", (), False, "no instance type is named")
-    for number_, config in enumerate(maps(state.get("launchTemplateConfigs"))):
-        at_ = f"launchTemplateConfigs[{number_}].launchTemplateSpecification"
-        found = start_of(world, state, f"{at_}.launchTemplateId", f"{at_}.launchTemplateName")
-        start = found if start.instance_type is None else start
-        overrides += many(config.get("overrides")) or (
-            [{"instanceType": found.instance_type}] if found.instance_type else []
-        )
+    start, overrides = _started(world, state)
     kinds, gaps = kinds_of(overrides, None)
     bill.gaps += gaps
     if not kinds:
         return Unpriced("; ".join(gaps) or start.why or "no instance type is named")
-    target = state.get("targetCapacitySpecification")
-    total = number(at(target, "totalTargetCapacity"))
     if total is None:
         return Unpriced("its target capacity is not in the preview")
-    spot = number(at(target, "spotTargetCapacity"))
-    firm = number(at(target, "onDemandTargetCapacity"))
-    if text(at(target, "defaultTargetCapacityType")) == "spot":
-        base = firm or 0.0
-    else:
-        base = total - (spot or 0.0)
-    mix = Mix("on_demand", base, 0.0) if base < total else Mix()
+    mix = Mix("on_demand", firm, 0.0) if firm < total else Mix()
     pool = bill_machines(bill, kinds, mix, Counts(Sizes(None, total, None), total))
     return pool_cost(bill, pool, extras_of(start))
+
+
+def _started(world: World, state: State) -> tuple[Start, list[Any]]:
+    """What a request starts machines from, and every type that it may take."""
+    start = Start(None, "", (), False, "no instance type is named")
+    overrides: list[Any] = []
+    for count, config in enumerate(maps(state.get("launchTemplateConfigs"))):
+        within = f"launchTemplateConfigs[{count}].launchTemplateSpecification"
+        paths = [f"{within}.{name}" for name in ("launchTemplateId", "id", "launchTemplateName")]
+        found = start_of(world, state, *paths)
+        start = found if start.instance_type is None else start
+        named = [{"instanceType": found.instance_type}] if found.instance_type else []
+        overrides += many(config.get("overrides")) or named
+    overrides += maps(state.get("launchSpecifications"))
+    return start, overrides
 
 
 def reservation(world: World, state: State) -> Cost:
@@ -209,6 +225,7 @@ PRICERS: Mapping[str, Pricer] = {
     "aws:ec2/spotInstanceRequest:SpotInstanceRequest": spot_request,
     "aws:autoscaling/group:Group": group,
     "aws:ec2/fleet:Fleet": fleet,
+    "aws:ec2/spotFleetRequest:SpotFleetRequest": spot_fleet,
     "aws:ec2/capacityReservation:CapacityReservation": reservation,
     "aws:ec2/launchTemplate:LaunchTemplate": template,
     "aws:ec2/launchConfiguration:LaunchConfiguration": template,
