@@ -119,6 +119,10 @@ def test_it_is_posted_as_one_comment_and_a_fork_that_may_not_is_told(
     service.comments.clear()
     assert run("review", "noop.json", "--post", "github", "--threshold", "5").code == 0
     assert service.comments == [], "nothing changes, and nobody is told"
+    assert run("review", "noop.json", "--post", "github").code == 0
+    assert service.comments == []
+    assert run("review", "noop.json", "--post", "github", "--always").code == 0
+    assert "nothing changes" in service.comments.pop()["body"]
     service.may_comment = False
     refused = run(*change)
     assert (refused.code, "not posted: " in refused.err) == (0, True)

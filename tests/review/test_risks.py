@@ -186,6 +186,11 @@ RISKY: dict[str, Case] = {
         "public-address",
         "machines in it get a public address",
     ),
+    "an address that is given to a machine": (
+        change("create", "aws:ec2/eip:Eip", None, {"instance": UNKNOWN}),
+        "public-address",
+        "a machine gets a public address",
+    ),
     "an open port": (change("update", SG, OURS, OPEN), "open-to-all", "internet in: tcp 22."),
     "an open port of a rule": (
         change("create", "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule", None,
@@ -243,6 +248,7 @@ HARMLESS: dict[str, Change] = {
     "more machines": change("update", GROUP, asg(), asg(maxSize=9)),
     "a new image by its id": change("create", TEMPLATE, None, {"imageId": "ami-1"}),
     "an image not known yet": change("create", TEMPLATE, None, {"imageId": UNKNOWN}),
+    "a gateway's address": change("create", "aws:ec2/eip:Eip", None, {"domain": "vpc"}),
     "a private port": change("create", SG, None, OURS),
     "a port that was open": change("update", SG, OPEN, {**OPEN, "tags": {"a": "b"}}),
     "the way out": change("create", "aws:ec2/securityGroupRule:SecurityGroupRule", None,

@@ -22,6 +22,7 @@ class ReviewArguments:
     stack: str | None
     format: str
     post: str | None
+    always: bool
     threshold: float | None
     fail_over: float | None
     catalog_directory: str | None
@@ -78,6 +79,11 @@ class ReviewArguments:
     " (GITHUB_TOKEN, GITLAB_TOKEN). Below the threshold none is made, and one that is there is kept"
     " true. Needs `pip install 'gputier[post]'`.",
 )
+@click.option(
+    "--always",
+    is_flag=True,
+    help="With `--post`: make a comment even when nothing changed.",
+)
 @catalog_option
 def review(
     preview: str,
@@ -88,6 +94,7 @@ def review(
     threshold: float | None,
     fail_over: float | None,
     post: str | None,
+    always: bool,
     catalog_directory: str | None,
 ) -> int:
     """Say what a change costs and risks.
@@ -101,5 +108,7 @@ def review(
 
     shown = "json" if as_json else format_
     return run(
-        ReviewArguments(preview, base, stack, shown, post, threshold, fail_over, catalog_directory)
+        ReviewArguments(
+            preview, base, stack, shown, post, always, threshold, fail_over, catalog_directory
+        )
     )

@@ -39,7 +39,8 @@ def run(typed: ReviewArguments) -> int:
     if not quiet:
         console.out(_shown(found, typed.format))
     if typed.post:
-        _post(found, typed.post, create=not quiet and bool(found.changes or found.incomplete))
+        told = not quiet and bool(found.changes or found.incomplete)
+        _post(found, typed.post, create=told or typed.always)
     if found.incomplete:
         console.note(found.incomplete)
         return ExitCode.BAD_PREVIEW

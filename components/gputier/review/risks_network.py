@@ -27,13 +27,18 @@ _RULES = (
 )
 _GROUP, _FIREWALL = "aws:ec2/securityGroup:SecurityGroup", "gcp:compute/firewall:Firewall"
 _SUBNET = "aws:ec2/subnet:Subnet"
-_REACHED = (*AWS_INSTANCES, *AWS_TEMPLATES, *GCP_INSTANCES, *GCP_TEMPLATES, _SUBNET)
+#: An address that is given to a machine; one of a gateway has no such property.
+_GIVEN = {"aws:ec2/eip:Eip": "instance", "aws:ec2/eipAssociation:EipAssociation": "instanceId"}
+_REACHED = (*AWS_INSTANCES, *AWS_TEMPLATES, *GCP_INSTANCES, *GCP_TEMPLATES, _SUBNET, *_GIVEN)
 
 
 def _address(state: State | None) -> str | None:
     """The property that gives it a public address."""
     if state is None:
         return None
+    given = _GIVEN.get(state.type)
+    if given and state.inputs.get(given) is not None:
+        return given
     for name in ("associatePublicIpAddress", "mapPublicIpOnLaunch"):
         if yes(state.inputs.get(name)):
             return name
@@ -51,6 +56,8 @@ def _public(scene: Scene) -> Iterator[Risk]:
         if path is None or _address(before) is not None:
             continue
         whose = "machines in it get" if after.type == _SUBNET else "it gets"
+        if after.type in _GIVEN:
+            whose = "a machine gets"
         text = f"{sentence(called(after))}: {whose} a public address."
         yield PUBLIC.at(after.urn, path, text)
 
