@@ -160,7 +160,7 @@ CASES: dict[str, Case] = {
     ),
     # EKS: nodes at their desired size; a list of types is a range.
     "an EKS node group": (
-        3 * (G5 * H + 100 * GP3),
+        3 * G5 * H,
         [state(NODES, instanceTypes=["g5.xlarge"], diskSize=100,
                scalingConfig={"minSize": 1, "desiredSize": 3, "maxSize": 5})],
     ),

@@ -27,7 +27,7 @@ def test_the_page_lists_every_rule(generated: Generated) -> None:
 
 
 #: Priced only in some shapes, which a resource without inputs has not.
-IN_SHAPES = {"aws:ec2/vpcEndpoint:VpcEndpoint"}
+IN_SHAPES = {"aws:ec2/vpcEndpoint:VpcEndpoint", "gcp:compute/routerNat:RouterNat"}
 #: Without a price whatever is declared.
 NEVER = ("billed", "no price is known for", "no known price")
 NEVER_TYPES = {"aws:sagemaker/endpointConfiguration:EndpointConfiguration"}

@@ -188,3 +188,57 @@ def test_what_nobody_can_price_is_unpriced_and_never_zero(one: State) -> None:
 def test_what_is_free_costs_nothing_by_itself() -> None:
     for type_ in gcp_free.PRICERS:
         assert isinstance(cost(PRICERS, state(type_)), Elsewhere)
+
+
+def several(*versions: tuple[str, dict[str, float] | None]) -> State:
+    given = [
+        {"instanceTemplate": id_, **({"targetSize": size} if size else {})}
+        for id_, size in versions
+    ]
+    return known(state(GROUP, "g", versions=given, targetSize=5, zone=ZONE), "g-1")
+
+
+def test_a_group_of_several_templates_is_each_at_its_share() -> None:
+    big = known(state(TEMPLATE, "big", machineType="a2-highgpu-1g"), "t-2")
+    one = several(("t-1", None), ("t-2", {"fixed": 2}))
+    found = cost(PRICERS, one, template(), big)
+    assert isinstance(found, Priced)
+    assert found.usd_per_month == pytest.approx((3 * G2 + 2 * A2) * H)
+    assert (found.machine, found.quantity) == ("3 × g2-standard-4 and 2 × a2-highgpu-1g", 5)
+    third = several(("t-1", None), ("t-2", {"percent": 30}))
+    rounded = cost(PRICERS, third, template(), big)
+    assert isinstance(rounded, Priced)
+    assert rounded.usd_per_month == pytest.approx((3 * G2 + 2 * A2) * H), "1.5 machines are 2"
+    assert isinstance(cost(PRICERS, one, template()), Unpriced), "a template is not here"
+
+
+def test_an_autoscalers_schedule_counts_for_its_hours() -> None:
+    """4 machines for 12 hours of each day, 1 at other times: 2.5 on average."""
+    nine = {"minRequiredReplicas": 4, "schedule": "0 9 * * *", "durationSec": 12 * 3600,
+            "timeZone": "UTC"}  # fmt: skip
+    policy = {"minReplicas": 1, "maxReplicas": 6, "scalingSchedules": [nine]}
+    on = state(SCALER, "s", target="g-1", zone=ZONE, autoscalingPolicy=policy)
+    found = cost(PRICERS, group(zone=ZONE), template(), on)
+    assert isinstance(found, Priced)
+    assert found.usd_per_month == pytest.approx(2.5 * G2 * H, rel=0.001)
+    assert (found.quantity, "hours by its scaling schedules" in found.notes) == (4, True)
+    off = {**policy, "scalingSchedules": [{**nine, "disabled": True}]}
+    plain = on._replace(inputs={**on.inputs, "autoscalingPolicy": off})
+    assert cost(PRICERS, group(zone=ZONE), template(), plain) != found
+
+
+NAT = "gcp:compute/routerNat:RouterNat"
+
+
+@pytest.mark.parametrize(("machines", "counted"), [(3, 3), (40, 32)])
+def test_a_gateway_costs_by_the_machines_behind_it(machines: int, counted: int) -> None:
+    behind = group(targetSize=machines, zone=ZONE)
+    found = cost(PRICERS, state(NAT, "nat", region="us-central1"), behind, template())
+    assert isinstance(found, Priced)
+    assert found.usd_per_month == pytest.approx(counted * 0.0014 * H)
+
+
+def test_a_gateway_that_no_machine_is_known_behind_has_no_price() -> None:
+    alone = cost(PRICERS, state(NAT, "nat", region="us-central1"))
+    assert isinstance(alone, Unpriced)
+    assert "none is here" in alone.why

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -347,6 +348,45 @@ def test_a_budget_is_held_against_what_it_watches(budget: dict[str, Any], usd: s
     told = list(over_budget(world(state(BUDGET, "b", **budget), asg, machine, other), costs))
     assert bool(told) is bool(usd)
     assert all(f"and what is planned costs ${usd}." in risk.text for risk in told)
+
+
+@pytest.mark.parametrize(
+    ("budget", "over"),
+    [
+        ({"amount": {"specifiedAmount": {"units": "100"}}}, True),
+        ({"amount": {"specifiedAmount": {"units": "100", "currencyCode": "EUR"}}}, False),
+        ({"amount": {"specifiedAmount": {"units": "500"}}}, False),
+        ({"amount": {"lastPeriodAmount": True}}, False),
+        ({"amount": {"specifiedAmount": {"units": "100"}},
+          "budgetFilter": {"projects": ["p"]}}, True),
+        ({"amount": {"specifiedAmount": {"units": "100"}},
+          "budgetFilter": {"services": ["s"]}}, False),
+        ({"amount": {"specifiedAmount": {"units": "100"}},
+          "budgetFilter": {"calendarPeriod": "YEAR"}}, False),
+    ],
+)  # fmt: skip
+def test_a_budget_of_google_counts_what_is_googles(budget: dict[str, Any], over: bool) -> None:
+    machine, other = state("gcp:compute/instance:Instance", "i"), state(INSTANCE, "a")
+    there = world(state("gcp:billing/budget:Budget", "b", **budget), machine, other)
+    told = list(over_budget(there, {machine.urn: 300.0, other.urn: 900.0}))
+    assert bool(told) is over
+
+
+def test_an_image_and_a_count_that_are_not_the_locks_are_told() -> None:
+    fleet = state(FLEET, "chat")
+    template = state(TEMPLATE, "t", instanceType="g6.xlarge", imageId="ami-2")
+    asg = state(GROUP, "g", maxSize=1)
+    parts = [one._replace(parent=fleet.urn) for one in (template, asg)]
+    lock = locked(chat="g6.xlarge")
+    entry = replace(lock.entries["chat"], image="ami-1", machines=4)
+    held = Lock("dev", {"chat": entry})
+    told = [risk.text for risk in lock_risks(held, world(fleet, *parts))]
+    assert told == [
+        "The lock holds ami-1 for `chat`, and this deploys ami-2.",
+        "The lock holds 4 machines for `chat`, of 1 here.",
+    ]
+    free = Lock("dev", {"chat": replace(entry, image="/aws/service/x", machines=1)})
+    assert list(lock_risks(free, world(fleet, *parts))) == []
 
 
 def locked(**types: str) -> Lock:

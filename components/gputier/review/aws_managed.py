@@ -45,9 +45,9 @@ def node_group(world: World, state: State) -> Cost:
     spot = text(state.get("capacityType")) == "SPOT"
     mix = Mix("on_demand", 0.0, 0.0) if spot else Mix(start.market)
     pool = bill_machines(bill, kinds, mix, Counts(Sizes(least, wanted, most), wanted))
-    size = number(state.get("diskSize"))
-    if size is not None:
-        start = start._replace(devices=({"volumeSize": size, "volumeType": "gp3"},))
+    if not start.devices:  # EKS makes the disk itself, and no page says of which type
+        bill.gaps.append("disk: EKS chooses its type")
+        return pool_cost(bill, pool, lambda _bill, _times: None)
     return pool_cost(bill, pool, extras_of(start))
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from math import ceil
 from typing import Any, NamedTuple, cast
 
 from gputier.review.bill import Bill, maps, number, text, true
 from gputier.review.cost import Cost, Elsewhere, Pricer, Unpriced
 from gputier.review.gcp_storage import LOCAL_SSD_GIB, NO_REGION, Disk, disk, made
-from gputier.review.hours import Sizes, hours_of
+from gputier.review.hours import Sizes, fires, hours_of
 from gputier.review.pool import Counts, Kind, Mix, bill_machines, pool_cost
 from gputier.review.preview import Hidden, State, Value
 from gputier.review.world import World, at, region_of_zone
@@ -22,6 +23,14 @@ TEMPLATES = (
 SCALERS = (
     "gcp:compute/autoscaler:Autoscaler",
     "gcp:compute/regionAutoscaler:RegionAutoscaler",
+)
+#: What runs machines, of these.
+RUN_MACHINES = (
+    "gcp:compute/instance:Instance",
+    "gcp:compute/instanceFromTemplate:InstanceFromTemplate",
+    "gcp:compute/instanceGroupManager:InstanceGroupManager",
+    "gcp:compute/regionInstanceGroupManager:RegionInstanceGroupManager",
+    "gcp:container/nodePool:NodePool",
 )
 CLUSTER = "gcp:container/cluster:Cluster"
 POLICY = "gcp:compute/resourcePolicy:ResourcePolicy"
@@ -172,29 +181,77 @@ def group(world: World, state: State) -> Cost:
     if region is None:
         return NO_REGION
     versions = maps(state.get("versions"))
-    source = world.follow(state, "versions[0].instanceTemplate", *TEMPLATES)
-    if source is None:
-        return Unpriced("the template that it starts from is not in the preview")
+    paths = [f"versions[{count}].instanceTemplate" for count in range(len(versions) or 1)]
+    sources = [world.follow(state, path, *TEMPLATES) for path in paths]
+    found = [start_of(world, source) for source in sources if source is not None]
+    if len(found) < len(paths):
+        return Unpriced("a template that it starts from is not in the preview")
     bill = Bill(world, "gcp", region)
-    if len(versions) > 1:
-        bill.gaps.append("it starts from several templates, and is counted by the first alone")
     if isinstance(state.get("targetSize"), Hidden):
         return Unpriced("its target size is not in the preview")
     sizes = Sizes(None, number(state.get("targetSize")), None)
     scaler = next(world.pointing_at(state, "target", *SCALERS), None)
+    counts = Counts(sizes._replace(desired=sizes.desired or 0.0), sizes.desired or 0.0)
     if scaler is not None:
-        sizes = _scaled(scaler, sizes.desired, bill)
-    now = sizes.desired or 0.0
-    return _cost(bill, start_of(world, source), Counts(sizes._replace(desired=now), now))
+        counts = _scaled(scaler, sizes.desired, bill)
+    if len(found) > 1:
+        return _several(bill, found, split(versions, counts.now.desired or 0.0))
+    return _cost(bill, found[0], counts)
 
 
-def _scaled(scaler: State, target: float | None, bill: Bill) -> Sizes:
+def split(versions: Sequence[Mapping[str, Any]], total: float) -> list[float]:
+    """How many machines each version of a group has: a fixed number or a percentage, rounded up;
+    the one that says neither has the rest (compute API v1, instanceGroupManagers.versions)."""
+    counts: list[float | None] = []
+    for one in versions:
+        size = one.get("targetSize")
+        fixed, percent = number(at(size, "fixed")), number(at(size, "percent"))
+        share = None if percent is None else float(ceil(total * percent / 100))
+        counts.append(share if fixed is None else fixed)
+    rest = max(0.0, total - sum(count or 0.0 for count in counts))
+    return [rest if count is None else min(count, total) for count in counts]
+
+
+def _several(bill: Bill, starts: Sequence[Start], counts: Sequence[float]) -> Cost:
+    """Machines of several templates in one group, each at its share."""
+    names: list[str] = []
+    for start, count in zip(starts, counts, strict=True):
+        if start.kind is None:
+            return Unpriced(start.why or "no machine type is named")
+        mix = Mix("on_demand", 0.0, 0.0) if start.capacity == "spot" else Mix(start.capacity)
+        pool = bill_machines(bill, [start.kind], mix, Counts(Sizes(None, count, None), count))
+        if pool is None:
+            return Unpriced("; ".join(bill.gaps))
+        names.append(f"{count:g} × {pool.machine}")
+        extras_of(start)(bill, pool.average)
+    capacity = starts[0].capacity if len({start.capacity for start in starts}) == 1 else "mixed"
+    return bill.cost(
+        machine=" and ".join(names), capacity=capacity, quantity=sum(counts), hours=HOURS_PER_MONTH
+    )
+
+
+def _scaled(scaler: State, target: float | None, bill: Bill) -> Counts:
+    """The bounds of an autoscaler. A schedule of its asks for so many machines for a while: they
+    count for the hours in which they are more than run anyway."""
     policy = scaler.get("autoscalingPolicy")
     least, most = number(at(policy, "minReplicas")), number(at(policy, "maxReplicas"))
-    if maps(at(policy, "scalingSchedules")):
-        bill.notes.append("its scaling schedules ask for more at times, which is not counted")
     now = max(least or 0.0, target or 0.0)
-    return Sizes(least, now if most is None else min(now, most), most)
+    top = now if most is None else min(now, most)
+    more, peak = 0.0, top
+    for one in maps(at(policy, "scalingSchedules")):
+        asked, seconds = number(one.get("minRequiredReplicas")), number(one.get("durationSec"))
+        often = fires(text(one.get("schedule")) or "", text(one.get("timeZone")) or "UTC")
+        if true(one.get("disabled")):
+            continue
+        if asked is None or seconds is None or often is None:
+            bill.notes.append("a scaling schedule cannot be read, and is not counted")
+            continue
+        asked = asked if most is None else min(asked, most)
+        share = min(1.0, often * seconds / 3600 / HOURS_PER_MONTH)
+        more, peak = more + max(0.0, asked - top) * share, max(peak, asked)
+        bill.notes.append("hours by its scaling schedules")
+    average = min(top + more, peak)
+    return Counts(Sizes(least, average, most), peak)
 
 
 def node_pool(world: World, state: State) -> Cost:

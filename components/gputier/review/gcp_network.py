@@ -6,13 +6,15 @@ import json
 from collections.abc import Mapping
 
 from gputier.review.bill import Bill, text
-from gputier.review.cost import Cost, Elsewhere, Pricer, Unpriced
-from gputier.review.gcp_fleet import TEMPLATES
+from gputier.review.cost import Cost, Elsewhere, Priced, Pricer, Unpriced
+from gputier.review.gcp_fleet import PRICERS as FLEET
+from gputier.review.gcp_fleet import RUN_MACHINES, TEMPLATES
 from gputier.review.gcp_storage import NO_REGION
 from gputier.review.preview import State
 from gputier.review.world import World
 
 INSTANCE = "gcp:compute/instance:Instance"
+MACHINES = {token: FLEET[token] for token in RUN_MACHINES}
 
 
 def address(world: World, state: State) -> Cost:
@@ -43,8 +45,27 @@ def tunnel(world: World, state: State) -> Cost:
     return bill.cost()
 
 
-def _nat(_world: World, _state: State) -> Cost:
-    return Unpriced("billed by use: the machines that go through it, and their GiB")
+#: From so many machines on a gateway costs no more (items.csv: the cap is unverified).
+NAT_MOST = 32
+
+
+def nat(world: World, state: State) -> Cost:
+    """Billed by the hour of each machine that may go through it: those of its region that this
+    preview has."""
+    region = world.region(state)
+    if region is None:
+        return NO_REGION
+    count = 0.0
+    for one in world.of_type(*MACHINES):
+        found = MACHINES[one.type](world, one)
+        if world.region(one) == region and isinstance(found, Priced):
+            count += found.quantity or 0.0
+    bill = Bill(world, "gcp", region)
+    if not count:
+        bill.gaps.append("gateway: billed by machines that go through it, and none is here")
+    bill.hours("gateway", "nat-hour", min(count, NAT_MOST))
+    bill.notes.append("what goes through it is billed by the GiB, which no preview knows")
+    return bill.cost()
 
 
 def _rule(_world: World, _state: State) -> Cost:
@@ -53,7 +74,7 @@ def _rule(_world: World, _state: State) -> Cost:
 
 PRICERS: Mapping[str, Pricer] = {
     "gcp:compute/address:Address": address,
-    "gcp:compute/routerNat:RouterNat": _nat,
+    "gcp:compute/routerNat:RouterNat": nat,
     "gcp:compute/vPNTunnel:VPNTunnel": tunnel,
     "gcp:compute/forwardingRule:ForwardingRule": _rule,
     "gcp:compute/globalForwardingRule:GlobalForwardingRule": _rule,

@@ -11,7 +11,13 @@ import datetime
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from gputier.workload.schedule import checked_cron, checked_timezone, hours_per_month, windows
+from gputier.workload.schedule import (
+    MONTHS,
+    checked_cron,
+    checked_timezone,
+    hours_per_month,
+    windows,
+)
 
 _EPOCH = datetime.datetime(1970, 1, 1)
 _FIRST, _END = (
@@ -84,6 +90,15 @@ def by_actions(actions: Sequence[Action], counts: Sizes) -> Sizes | None:
 def _moments(cron: str, timezone: str) -> list[int]:
     """Every moment an expression comes, in minutes since 1970: what stops as it starts again."""
     return [begin for begin, _ in windows(cron, cron, timezone)]
+
+
+def fires(cron: str, timezone: str) -> float | None:
+    """How often a month an expression comes, on average; None where it cannot be read."""
+    try:
+        moments = _moments(checked_cron(cron), checked_timezone(timezone))
+    except ValueError:
+        return None
+    return sum(_FIRST <= moment < _END for moment in moments) / MONTHS
 
 
 def _changed(sizes: Sizes, new: Sizes) -> Sizes:
