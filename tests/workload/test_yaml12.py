@@ -8,6 +8,7 @@ JSON that a program receives.
 from __future__ import annotations
 
 import functools
+import gc
 import time
 from collections.abc import Callable
 from typing import Any
@@ -317,13 +318,23 @@ HEAVY: dict[str, tuple[Callable[[], str], str]] = {
 }
 
 
+def seconds(work: Callable[[], object]) -> float:
+    """CPU time, the least of three: a collection of what other tests left is not this one's."""
+    found: list[float] = []
+    gc.disable()
+    for _ in range(3):
+        began = time.process_time()
+        work()
+        found.append(time.process_time() - began)
+    gc.enable()
+    return min(found)
+
+
 @functools.cache
 def seconds_of_the_largest_file_allowed(pure: bool) -> float:
     """What is measured against: a bound in seconds would be about the machine and its tracing."""
     text = f"[{'1,' * 19_900}1]"
-    began = time.process_time()
-    yaml12.read(text, "f", pure=pure)
-    return time.process_time() - began
+    return seconds(lambda: yaml12.read(text, "f", pure=pure))
 
 
 @PARSERS
@@ -332,11 +343,9 @@ def test_a_file_made_to_hurt_is_refused_at_once(
     make: Callable[[], str], message: str, pure: bool
 ) -> None:
     text, allowed = make(), seconds_of_the_largest_file_allowed(pure)
-    began = time.process_time()
-    problem = refused(text, pure=pure)
-    seconds = time.process_time() - began
-    assert seconds < 3 * allowed + 0.5, "a hostile file must not hold anybody up"
-    assert message in problem.message
+    taken = seconds(lambda: refused(text, pure=pure))
+    assert taken < 3 * allowed + 0.5, "a hostile file must not hold anybody up"
+    assert message in refused(text, pure=pure).message
 
 
 def test_depth_is_counted_exactly() -> None:
