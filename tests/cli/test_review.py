@@ -69,10 +69,22 @@ def test_less_than_the_limit_never_fails(run: Run, here: Path) -> None:
 def test_below_the_threshold_nothing_is_printed_unless_something_warns(
     run: Run, here: Path
 ) -> None:
-    assert run("review", "update.json", "--threshold", "5").out == ""
+    quiet = run("review", "update.json", "--threshold", "5")
+    assert (quiet.code, quiet.out) == (0, "")
+    assert "less than the threshold: no known cost changes" in quiet.err
     assert run("review", "update.json").out != ""
     assert "public address" in run("review", "create.json", "--threshold", "5").out
     assert run("review", "bad-argument.json", "--threshold", "5").out != ""
+
+
+def test_a_machine_that_has_no_price_is_no_small_difference(run: Run, here: Path) -> None:
+    preview = json.loads((here / "update.json").read_text("utf-8"))
+    urn = "urn:pulumi:sample::fleet::aws:ec2/instance:Instance::cpu"
+    inputs = {"instanceType": "m7i.48xlarge", "region": "us-east-1"}
+    made = {"urn": urn, "type": "aws:ec2/instance:Instance", "custom": True, "inputs": inputs}
+    preview["steps"].append({"op": "create", "urn": urn, "newState": made})
+    (here / "update.json").write_text(json.dumps(preview), encoding="utf-8")
+    assert "m7i.48xlarge" in run("review", "update.json", "--threshold", "5").out
 
 
 def test_a_preview_may_come_by_a_pipe(
@@ -130,6 +142,28 @@ def test_it_is_posted_as_one_comment_and_a_fork_that_may_not_is_told(
     monkeypatch.setenv("GITHUB_TOKEN", "wrong")
     assert run(*change).code == 2
     service.stop()
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_the_screen_is_as_wide_as_the_terminal(run: Run, here: Path, columns: int) -> None:
+    change = ("review", "prod-change.json", "--base", "prod-export.json")
+    lines = run(*change, columns=columns).out.splitlines()
+    assert max(map(len, lines[1:-1])) <= columns
+    reason = "−$97,049  p5en.48xlarge → p4de.24xlarge"
+    assert any(reason in line for line in lines) is (columns == 120)
+
+
+def test_another_stack_of_ours_is_a_mistake(run: Run, here: Path) -> None:
+    ran = run("review", "prod-change.json", "--stack", "dev")
+    assert ran.code == 2
+    assert "the preview is of the stack prod, and not of dev" in ran.err
+
+
+def test_a_stack_without_a_lock_is_told_so(run: Run, here: Path) -> None:
+    ran = run("review", "prod-change.json", "--stack", "prod")
+    assert ran.code == 0
+    assert "gputier.prod.lock is not there" in ran.err
+    assert "The lock holds" not in ran.out
 
 
 def test_a_stack_of_ours_is_held_against_its_lock(run: Run, here: Path) -> None:

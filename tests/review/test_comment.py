@@ -4,21 +4,22 @@ markup but ours."""
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from html.parser import HTMLParser
 from typing import Any
 
 import pytest
 
+from gputier.lock import read_lock
 from gputier.review import words
 from gputier.review.comment import (
     LIMIT,
-    MOST_DETAILS,
-    MOST_ROWS,
-    _rendered,  # pyright: ignore[reportPrivateUsage]
+    SIZES,
     code,
     comment,
     marker,
+    rendered,
     safe,
 )
 from gputier.review.document import document
@@ -26,7 +27,9 @@ from gputier.review.page import page
 from gputier.review.preview import Change, Preview, Violation
 from gputier.review.read import read
 from gputier.review.review import Beside, Review, review
+from gputier.review.risk import Risk
 from gputier.review.text import WIDTH, text
+from tests.conftest import ROOT
 from tests.review.test_read import SAMPLES
 from tests.review.worlds import catalog, known, state
 
@@ -45,11 +48,24 @@ def destroyed() -> Preview:
     return export._replace(kind="digest", changes=gone)
 
 
+def replaced() -> Preview:
+    """The prod stack where the desktop's machine gets other user data, and goes for that."""
+    export = sample("prod-export")
+    urn = next(urn for urn in export.changes if urn.endswith("::desktops-machine"))
+    before = export.changes[urn].after
+    assert before
+    after = before._replace(inputs={**before.inputs, "userDataBase64": "bmV3"})
+    paths, forced = {"userDataBase64": "update"}, ("userDataBase64",)
+    change = Change(urn, before.type, "replace", before, after, paths, forced)
+    return export._replace(kind="digest", changes={urn: change})
+
+
 REVIEWS: dict[str, Callable[[], Review]] = {
     "create": lambda: review(sample("create"), catalog()),
     "update": lambda: review(sample("prod-change"), catalog(), Beside(sample("prod-export"))),
     "replace": lambda: review(sample("replace"), catalog()),
     "destroy": lambda: review(destroyed(), catalog()),
+    "replaced": lambda: review(replaced(), catalog(), Beside(sample("prod-export"))),
     "nothing": lambda: review(sample("noop"), catalog()),
     "failed": lambda: review(sample("bad-argument"), catalog()),
 }
@@ -62,10 +78,22 @@ def test_each_kind_of_change_has_its_comment(name: str, golden: Golden) -> None:
 
 @pytest.mark.parametrize("name", ["update", "failed"])
 def test_a_terminal_is_told_the_same_in_columns(name: str, golden: Golden) -> None:
-    shown = text(REVIEWS[name]())
-    golden(f"review/{name}.txt", shown + "\n")
-    prose = [line for line in shown.splitlines() if line[:1] in ("⚠", "·")]
-    assert all(len(line) <= WIDTH + 2 for line in prose)
+    golden(f"review/{name}.txt", text(REVIEWS[name]()) + "\n")
+
+
+@pytest.mark.parametrize("width", [60, WIDTH, 120])
+@pytest.mark.parametrize("name", REVIEWS)
+def test_a_screen_is_as_wide_as_the_terminal(name: str, width: int) -> None:
+    head, *lines = text(REVIEWS[name](), width).splitlines()
+    assert head
+    assert [line for line in lines[:-1] if len(line) > width] == []
+
+
+def test_a_reason_stands_behind_its_row_where_there_is_room_and_else_below() -> None:
+    found = REVIEWS["update"]()
+    reason = "p5en.48xlarge → p4de.24xlarge, 4 → 6 machines"
+    assert any(line.endswith(f"−$97,049  {reason}") for line in text(found, 120).splitlines())
+    assert f"    {reason}" in text(found, 80).splitlines()
 
 
 def test_the_document_is_a_contract(golden: Golden) -> None:
@@ -120,7 +148,7 @@ def test_another_machine_for_the_same_money_is_worth_a_line() -> None:
     assert words.lines(of(edited)) == []
     (line,) = words.lines(of(edited._replace(before=before._replace(
         inputs={**before.inputs, "instanceType": "g5.xlarge"}))))  # fmt: skip
-    assert line.change.endswith("(g5.xlarge → g6.xlarge)")
+    assert line.why == "g5.xlarge → g6.xlarge"
 
 
 def test_what_is_small_beside_the_rest_is_one_line() -> None:
@@ -155,7 +183,7 @@ def test_a_comment_fits_whatever_changes(count: int) -> None:
     found = of(*(machine(f"m-{n}-{long}", rootBlockDevice={"volumeSize": 9}) for n in range(count)))
     shown = comment(found)
     assert len(shown) <= LIMIT
-    assert f"{count - 40} more" in shown or "more |" in shown
+    assert re.search(r"\d+ more change in cost", shown)
     assert shown == comment(found)
 
 
@@ -166,7 +194,7 @@ def test_a_comment_that_would_be_too_long_leaves_out_more() -> None:
     known_ = (machine(f"{n}{long}", **public) for n in range(200))
     unknown = (machine(f"u{n}{long}", "*" * 230) for n in range(200))
     found = of(*known_, *unknown)
-    whole = _rendered(found, MOST_ROWS, MOST_DETAILS)
+    whole = rendered(found, SIZES[0])
     shown = comment(found)
     assert len(whole) > LIMIT >= len(shown)
     assert "180 more" in shown
@@ -186,12 +214,92 @@ def test_the_marker_is_the_first_thing_and_one_stacks_alone() -> None:
     assert "-->" not in marker("a-->b", "x")[:-3]
 
 
+def test_a_comment_fits_whatever_is_warned_of() -> None:
+    told = Violation("p" * 300, "ours", "m" * 300, "&" * 300, None)
+    risk = Risk("zone-lost", "urn", None, "&" * 300, "warning")
+    found = of(machine("a"), violations=(told,) * 2000)._replace(risks=(risk,) * 2000)
+    assert len(rendered(found, SIZES[0])) > LIMIT >= len(comment(found))
+    assert "1995 more violations of policy" in comment(found)
+    assert "1995 more warnings" in comment(found)
+    least = found._replace(stack="&" * 10**5, project="p" * 10**5, incomplete="&" * 10**5)
+    assert len(comment(least)) <= LIMIT
+
+
+def test_what_is_left_out_is_counted() -> None:
+    shown = comment(of(*(machine(f"m-{n}") for n in range(200))))
+    assert "160 more change in cost: " in shown
+    assert "- and 140 more with a price" in shown
+    assert shown.count("\n- and 140 more\n") == 1, "their disks have no price"
+
+
+def test_a_range_that_grows_is_worth_a_line_where_the_cost_stays() -> None:
+    group = "aws:autoscaling/group:Group"
+    template = state("aws:ec2/launchTemplate:LaunchTemplate", "t", instanceType="g6.xlarge")
+    template = known(template, "lt-1")
+    sides = [
+        state(group, "g", region="us-east-1", minSize=1, maxSize=most, desiredCapacity=1,
+              launchTemplate={"id": "lt-1", "version": "1"})
+        for most in (2, 50)
+    ]  # fmt: skip
+    before, after = sides
+    edited = Change(before.urn, group, "update", before, after, {"maxSize": "update"}, ())
+    same = Change(template.urn, template.type, "same", template, template, {}, ())
+    (line,) = words.lines(of(edited, same))
+    assert (line.change, line.why) == ("±$0", "at most $1,175 → $29,375")
+
+
+def test_an_open_machine_has_its_range_beside_it() -> None:
+    (row,) = of(machine("a")).rows
+    assert row.after
+    spread = row._replace(after=row.after._replace(low=500.0, high=900.0))
+    found = of(machine("a"))._replace(rows=(spread,))
+    (line,) = words.lines(found)
+    assert line.after == "$587.50"
+    assert line.why == "new, $500.00 to $900.00 by the machine that starts"
+    assert "(new, $500.00 to $900.00 by the machine that starts)" in comment(found)
+
+
+def test_a_missing_price_is_open_unless_use_decides_or_names_alone_change() -> None:
+    unknown = machine("cpu", "m7i.large")
+    bucket = state("aws:s3/bucket:Bucket", "store")
+    made = Change(bucket.urn, bucket.type, "create", None, bucket, {}, ())
+    assert {one.type: one.open for one in of(unknown, made).unpriced} == {
+        INSTANCE: True, bucket.type: False}  # fmt: skip
+    tagged = unknown._replace(op="update", before=unknown.after, changed={"tags.owner": "add"})
+    assert [one.open for one in of(tagged).unpriced] == [False]
+    resized = tagged._replace(changed={"tags.owner": "add", "instanceType": "update"})
+    assert [one.open for one in of(resized).unpriced] == [True]
+
+
+def test_a_failed_preview_is_not_held_against_the_lock_as_if_it_were_whole() -> None:
+    fleet = state("gputier:aws:GpuFleet", "a")._replace(custom=False)
+    change = Change(fleet.urn, fleet.type, "create", None, fleet, {}, ())
+    failed = Preview("shop", "dev", "digest", {fleet.urn: change}, {}, (), (), "it failed", 0)
+    lock = read_lock(ROOT / "stacks" / "gputier.prod.lock", "prod")
+    assert lock
+    (risk,) = review(failed, catalog(), Beside(lock=lock)).risks
+    assert risk.text == "The preview has the fleet `a`, and the lock does not hold it."
+
+
+CONTROLS = "ev\x1b[31mil\u202e\ud800\n| x"
+
+
+def test_no_name_moves_the_cursor_or_turns_the_text() -> None:
+    found = of(machine(CONTROLS), machine(f"{CONTROLS}2", "m7i.large"))
+    for shown in (comment(found), text(found), page(found)):
+        assert "ev�[31mil��" in shown
+        assert not set(shown) & set("\x1b\u202e\ud800")
+        shown.encode()
+
+
 HOSTILE = {
     "a table": ("a | b", "a \\| b"),
     "html": ("<script>alert(1)</script>", "&lt;script\\>alert(1)&lt;/script\\>"),
     "a person": ("@octocat", "@\u2060octocat"),
     "a link": ("[x](http://e)", "\\[x\\](http:\u2060//e)"),
     "lines": ("a\n\n# b", "a \\# b"),
+    "somebody's issue": ("o/r#12 GH-3 !4", "o/r\\#\u206012 GH-\u20603 !\u20604"),
+    "an address": ("www.e.com", "www\u2060.e.com"),
     "an end of our marker": ("--> x", "--\\> x"),
 }
 

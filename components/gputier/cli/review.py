@@ -64,7 +64,8 @@ class ReviewArguments:
     "--threshold",
     metavar="USD",
     type=click.FloatRange(min=0),
-    help="Print nothing when the difference a month is below this and there is no warning.",
+    help="Print nothing but a note when the difference a month is below this, nothing warns and"
+    " nothing comes that has no price here.",
 )
 @click.option(
     "--fail-over",

@@ -6,6 +6,7 @@ import os
 import sys
 from pathlib import Path
 
+from gputier.catalog import Catalog
 from gputier.cli import console
 from gputier.cli.inputs import json_text, load_catalog
 from gputier.cli.review import ReviewArguments
@@ -29,14 +30,12 @@ def run(typed: ReviewArguments) -> int:
     catalog = load_catalog(typed.catalog_directory)
     preview = _read(typed.preview)
     base = _read(typed.base) if typed.base else None
-    beside = Beside(base)
-    if typed.stack:
-        with asking(KnownNames(catalog)):
-            declared = read_stack(typed.stack, Path.cwd())
-        beside = Beside(base, read_lock(lock_path(declared), declared.name), declared.discounts)
+    beside = _declared(typed.stack, preview, base, catalog) if typed.stack else Beside(base)
     found = review(preview, catalog, beside)
-    quiet = _quiet(found, typed.threshold)
-    if not quiet:
+    quiet = typed.threshold is not None and _quiet(found, typed.threshold)
+    if quiet:
+        console.note(f"nothing that warns, and less than the threshold: {words.headline(found)}")
+    else:
         console.out(_shown(found, typed.format))
     if typed.post:
         told = not quiet and bool(found.changes or found.incomplete)
@@ -62,9 +61,27 @@ def _read(name: str) -> Preview:
     return read(data, name)
 
 
-def _quiet(found: Review, threshold: float | None) -> bool:
-    """Whether there is nothing that a person asked to be told of."""
-    if threshold is None or found.incomplete or words.warnings(found) or found.violations:
+def _declared(stack: str, preview: Preview, base: Preview | None, catalog: Catalog) -> Beside:
+    """What a stack of ours has to say: its lock and its discounts."""
+    with asking(KnownNames(catalog)):
+        declared = read_stack(stack, Path.cwd())
+    if preview.stack and preview.stack != declared.name:
+        message = f"the preview is of the stack {preview.stack}, and not of {declared.name}"
+        raise InvalidInput(Problem("--stack", message, "name the preview's own stack"))
+    path = lock_path(declared)
+    lock = read_lock(path, declared.name)
+    if lock is None:
+        hint = f"`gputier lock {declared.name}` writes it"
+        console.note(f"{path.name} is not there, so nothing is held against it ({hint})")
+    return Beside(base, lock, declared.discounts)
+
+
+def _quiet(found: Review, threshold: float) -> bool:
+    """Whether there is nothing that a person asked to be told of. What may cost more than anybody
+    here can tell is no small difference."""
+    if found.incomplete or words.warnings(found) or found.violations:
+        return False
+    if any(one.open for one in found.unpriced):
         return False
     return abs(found.totals.delta) < threshold or not found.changes
 
@@ -94,4 +111,6 @@ def _post(found: Review, platform: str, *, create: bool) -> None:
 def _shown(found: Review, format_: str) -> str:
     if format_ == "json":
         return json_text(document(found))
-    return {"markdown": comment, "html": page, "text": text}[format_](found).rstrip("\n")
+    if format_ == "text":
+        return text(found, console.width())
+    return {"markdown": comment, "html": page}[format_](found).rstrip("\n")

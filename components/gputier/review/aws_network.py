@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from gputier.review.aws_fleet import NO_REGION
 from gputier.review.bill import Bill, hidden, many, text
-from gputier.review.cost import Cost, Elsewhere, Pricer, Unpriced
+from gputier.review.cost import BILLED_BY_USE, Cost, Elsewhere, Pricer, Unpriced
 from gputier.review.preview import State
 from gputier.review.world import World
 
@@ -58,7 +58,7 @@ def _monthly(item: str, name: str) -> Pricer:
 
 
 def _by_use(what: str) -> Pricer:
-    return lambda _world, _state: Unpriced(f"billed by use: {what}")
+    return lambda _world, _state: Unpriced(f"{BILLED_BY_USE}: {what}")
 
 
 def _free(_world: World, _state: State) -> Cost:

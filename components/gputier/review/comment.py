@@ -16,11 +16,24 @@ from gputier.review.review import Review, Row
 #: What a comment may be: GitHub 65,536 characters (its API refuses more: "body is too long"),
 #: GitLab 1,000,000. Ours is for either.
 LIMIT = 65_536
-#: Rows, warnings and details that are shown; more of them are counted.
-MOST_ROWS, MOST_WARNINGS, MOST_DETAILS = 40, 30, 60
 #: What one cell or line may be.
 MOST_CHARACTERS = 240
 _MARKS = re.compile(r"([\\`*_{}\[\]|~#>])")
+#: What the platforms make a link or a message of, even behind a backslash: people, issues, merge
+#: requests, milestones, addresses. A joiner that nobody sees, put behind it, is in their way.
+_LINKS = re.compile(r"@|[#!&%](?=\d)|\bGH-(?=\d)|\bwww(?=\.)|:(?=//)", re.IGNORECASE)
+
+
+class Most(NamedTuple):
+    """Rows, details and warnings that are shown; more of them are counted."""
+
+    rows: int
+    details: int
+    warnings: int
+
+
+#: From all that a person would read to the headline alone, whatever its words are.
+SIZES = (Most(40, 60, 30), Most(20, 20, 30), Most(10, 0, 30), Most(5, 0, 5), Most(0, 0, 0))
 
 
 class Detail(NamedTuple):
@@ -33,50 +46,61 @@ class Detail(NamedTuple):
 def marker(project: str, stack: str) -> str:
     """What the comment is found again by; people do not see it."""
     safe = re.sub(r"[^A-Za-z0-9._/-]", "-", f"{project}/{stack}")
-    return f"<!-- gputier review {safe} -->"
+    return f"<!-- gputier review {safe[:MOST_CHARACTERS]} -->"
 
 
 def comment(found: Review) -> str:
     """The comment. What does not fit is left out, and counted."""
-    for rows, details in ((MOST_ROWS, MOST_DETAILS), (20, 20), (10, 0), (0, 0)):
-        text = _rendered(found, rows, details)
+    for most in SIZES:
+        text = rendered(found, most)
         if len(text) <= LIMIT:
             return text
-    raise ValueError("a comment without rows and details is longer than the platform takes")
+    raise ValueError("a headline alone is longer than the platform takes")
 
 
-def _rendered(found: Review, most_rows: int, most_details: int) -> str:
+def rendered(found: Review, most: Most) -> str:
+    """The comment with so much in it, however long that is."""
     lines, warned = words.lines(found), words.warnings(found)
     small = words.by_size(found)[1]
-    details = [_detail(row) for row in found.rows if row not in small]
-    other = [f"{safe(one.text)}" for one in words.remarks(found)]
-    unpriced = [
-        f"{code(_name(one.urn))} ({safe(one.type)}): {safe(one.why)}" for one in found.unpriced
-    ]
+    small_urns = {row.change.urn for row in small}
+    priced = [row for row in found.rows if row.change.urn not in small_urns and row.priced.parts]
+    notes = words.remarks(found)
     return _template().render(
         marker=marker(found.project, found.stack),
         stack=safe(found.stack),
         headline=safe(words.headline(found)),
         incomplete=found.incomplete,
-        lines=[(code(one.name), *map(safe, one[1:])) for one in lines[:most_rows]],
-        more_lines=max(0, len(lines) - most_rows),
-        warnings=[safe(one.text) for one in warned[:MOST_WARNINGS]],
-        more_warnings=max(0, len(warned) - MOST_WARNINGS),
+        lines=[_cells(one) for one in lines[: most.rows]],
+        more_lines=max(0, len(lines) - most.rows),
+        warnings=[safe(one.text) for one in warned[: most.warnings]],
+        more_warnings=max(0, len(warned) - most.warnings),
         violations=[
             f"{code(one.policy)} ({safe(one.level)}): {safe(one.message)}"
-            for one in found.violations[:MOST_WARNINGS]
+            for one in found.violations[: most.warnings]
         ],
+        more_violations=max(0, len(found.violations) - most.warnings),
         left_out=words.left_out(found),
         range=words.range_of(found),
         summary=words.summary(found),
-        details=[d for d in details if d.parts][:most_details],
-        unpriced=unpriced[:most_details],
-        more_unpriced=max(0, len(unpriced) - most_details),
-        notes=other[:most_details],
-        more_notes=max(0, len(other) - most_details),
+        details=[_detail(row) for row in priced[: most.details]],
+        more_details=max(0, len(priced) - most.details),
+        unpriced=[
+            f"{code(_name(one.urn))} ({safe(one.type)}): {safe(one.why)}"
+            for one in found.unpriced[: most.details]
+        ],
+        more_unpriced=max(0, len(found.unpriced) - most.details),
+        notes=[safe(one.text) for one in notes[: most.details]],
+        more_notes=max(0, len(notes) - most.details),
+        folds=bool(found.changes or found.risks or found.unpriced) and not found.incomplete,
+        not_whole=words.NOT_WHOLE,
         catalog=found.catalog,
         as_of=found.catalog_as_of,
     )
+
+
+def _cells(line: words.Line) -> tuple[str, ...]:
+    change = f"{line.change} ({line.why})" if line.why else line.change
+    return (code(line.name), *map(safe, (line.what, line.before, line.after, change)))
 
 
 def _name(urn: str) -> str:
@@ -94,7 +118,7 @@ def _detail(row: Row) -> Detail:
 
 def safe(text: str) -> str:
     """Text of anybody as text: no markup, no table, no mention of a person, no line of its own."""
-    short = " ".join(text.split())
+    short = words.plain(text)
     if len(short) > MOST_CHARACTERS:
         short = f"{short[: MOST_CHARACTERS - 1]}…"
     parts = short.split("`")
@@ -105,13 +129,13 @@ def safe(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    escaped = _MARKS.sub(r"\\\1", html.escape(text, quote=False).replace("&gt;", ">"))
-    return escaped.replace("@", "@\u2060").replace("://", ":\u2060//")
+    apart = _LINKS.sub(lambda found: f"{found[0]}\u2060", text)
+    return _MARKS.sub(r"\\\1", html.escape(apart, quote=False).replace("&gt;", ">"))
 
 
 def code(text: str) -> str:
     """A name as code: nothing in it ends the code or the table's cell."""
-    short = " ".join(text.replace("`", "'").replace("|", "¦").split())[:MOST_CHARACTERS]
+    short = words.plain(text.replace("`", "'").replace("|", "¦"))[:MOST_CHARACTERS]
     return f"`{short}`" if short else ""
 
 

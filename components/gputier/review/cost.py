@@ -53,6 +53,10 @@ class Priced(NamedTuple):
         return sum(part.usd_per_month for part in self.parts.values())
 
 
+#: How a reason begins where what is used decides, and no declaration could say how much.
+BILLED_BY_USE = "billed by use"
+
+
 class Unpriced(NamedTuple):
     """A resource that costs something, nobody here knows how much."""
 

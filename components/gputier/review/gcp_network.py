@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 
 from gputier.review.bill import Bill, text
-from gputier.review.cost import Cost, Elsewhere, Priced, Pricer, Unpriced
+from gputier.review.cost import BILLED_BY_USE, Cost, Elsewhere, Priced, Pricer, Unpriced
 from gputier.review.gcp_fleet import PRICERS as FLEET
 from gputier.review.gcp_fleet import RUN_MACHINES, TEMPLATES
 from gputier.review.gcp_storage import NO_REGION
@@ -69,7 +69,7 @@ def nat(world: World, state: State) -> Cost:
 
 
 def _rule(_world: World, _state: State) -> Cost:
-    return Unpriced("billed by use: forwarding rules and what goes through them")
+    return Unpriced(f"{BILLED_BY_USE}: forwarding rules and what goes through them")
 
 
 PRICERS: Mapping[str, Pricer] = {

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from gputier.review.bill import Bill, hidden, number, text
-from gputier.review.cost import Cost, Elsewhere, Pricer, Unpriced
+from gputier.review.cost import BILLED_BY_USE, Cost, Elsewhere, Pricer, Unpriced
 from gputier.review.preview import State
 from gputier.review.world import World
 
@@ -84,9 +84,9 @@ PRICERS: Mapping[str, Pricer] = {
     "gcp:compute/snapshot:Snapshot": _because(
         "a snapshot is billed by the blocks that changed, which no preview knows"
     ),
-    "gcp:compute/image:Image": _because("billed by use: the bytes of the image"),
-    "gcp:storage/bucket:Bucket": _because("billed by use: what lies in it, and requests"),
-    "gcp:storage/bucketObject:BucketObject": _because("billed by use: its bytes"),
+    "gcp:compute/image:Image": _because(f"{BILLED_BY_USE}: the bytes of the image"),
+    "gcp:storage/bucket:Bucket": _because(f"{BILLED_BY_USE}: what lies in it, and requests"),
+    "gcp:storage/bucketObject:BucketObject": _because(f"{BILLED_BY_USE}: its bytes"),
     "gcp:filestore/instance:Instance": _because("no price is known for Filestore"),
     "gcp:parallelstore/instance:Instance": _because("no price is known for Parallelstore"),
     "gcp:lustre/instance:Instance": _because("no price is known for Managed Lustre"),

@@ -9,7 +9,7 @@ from gputier.review.review import Review
 
 def page(found: Review) -> str:
     """HTML of one file."""
-    return (
+    rendered = (
         environment()
         .get_template("page.html.j2")
         .render(
@@ -17,6 +17,8 @@ def page(found: Review) -> str:
             stack=found.stack,
             headline=words.headline(found),
             incomplete=found.incomplete,
+            not_whole=words.NOT_WHOLE,
+            summary=words.summary(found),
             lines=words.lines(found),
             warnings=[risk.text for risk in words.warnings(found)],
             violations=found.violations,
@@ -30,3 +32,4 @@ def page(found: Review) -> str:
             as_of=found.catalog_as_of,
         )
     )
+    return "\n".join(map(words.shown, rendered.split("\n")))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from gputier.catalog import Catalog
 from gputier.lock import Lock
-from gputier.review.cost import Cost, Priced, Unpriced
+from gputier.review.cost import BILLED_BY_USE, Cost, Priced, Unpriced
 from gputier.review.merge import before_and_after, with_base
 from gputier.review.preview import Change, Preview, Violation
 from gputier.review.prices import price
@@ -20,6 +21,8 @@ from gputier.workload import Discount
 
 #: What is looked up and not made is somebody else's cost.
 NOT_OURS = ("read",)
+#: Properties that cost nothing.
+_TAGS = ("tags", "tagsAll", "labels", "effectiveLabels", "pulumiLabels")
 
 
 class Row(NamedTuple):
@@ -44,12 +47,14 @@ class Row(NamedTuple):
 
 
 class NoPrice(NamedTuple):
-    """A resource that costs what nobody here knows, or more than is said (`partly`)."""
+    """A resource that costs what nobody here knows, or more than is said (`partly`). `open` where
+    this change may make a difference that nobody sees; what is billed by use makes its own."""
 
     urn: str
     type: str
     why: str
     partly: bool
+    open: bool
 
 
 class Totals(NamedTuple):
@@ -113,7 +118,7 @@ def review(preview: Preview, catalog: Catalog, beside: Beside | None = None) -> 
     found = [
         *risks(whole, before, after),
         *over_budget(after, {r.change.urn: _usd(r.after) for r in rows if r.after}),
-        *(lock_risks(beside.lock, after, whole=whole.unlisted == 0) if beside.lock else ()),
+        *(lock_risks(beside.lock, after, whole=_lists_all(whole)) if beside.lock else ()),
     ]
     return Review(
         project=whole.project,
@@ -130,6 +135,10 @@ def review(preview: Preview, catalog: Catalog, beside: Beside | None = None) -> 
         unlisted=whole.unlisted,
         incomplete=whole.incomplete,
     )
+
+
+def _lists_all(preview: Preview) -> bool:
+    return preview.incomplete is None and preview.unlisted == 0
 
 
 def _changes(change: Change) -> bool:
@@ -162,20 +171,26 @@ def _known(cost: Cost | None) -> Priced | None:
 
 def _missing(change: Change, old: Cost | None, new: Cost | None) -> Iterator[NoPrice]:
     """What of a resource has no price; of the side that stays, else of the one that goes."""
-    sides = [(side, when) for side, when in ((new, ""), (old, "before: ")) if side is not None]
-    told: set[str] = set()
-    for side, when in sides:
-        if isinstance(side, Unpriced):
-            why, partly = side.why, False
-        elif isinstance(side, Priced) and side.gaps:
-            why, partly = "; ".join(side.gaps), True
-        else:
-            continue
-        if why not in told:
-            told.add(why)
-            yield NoPrice(
-                change.urn, change.type, f"{when}{why}" if len(sides) > 1 else why, partly
-            )
+    lacks = [(_lack(side), when) for side, when in ((new, ""), (old, "before: ")) if side]
+    same = len({lack for lack, _when in lacks}) < len(lacks)
+    for (why, partly), when in lacks[:1] if same else lacks:
+        if why:
+            shown = f"{when}{why}" if len(lacks) > 1 else why
+            open_ = not same or (not partly and _beyond_tags(change))
+            open_ = open_ and not why.startswith(BILLED_BY_USE)
+            yield NoPrice(change.urn, change.type, shown, partly, open_)
+
+
+def _beyond_tags(change: Change) -> bool:
+    """Whether more than names for people changes: a size may be in it."""
+    return any(re.split(r"[.\[]", path)[0] not in _TAGS for path in change.changed)
+
+
+def _lack(cost: Cost) -> tuple[str, bool]:
+    """What of a cost has no price, in words, and whether other parts have one."""
+    if isinstance(cost, Unpriced):
+        return cost.why, False
+    return ("; ".join(cost.gaps), True) if isinstance(cost, Priced) else ("", False)
 
 
 def _usd(cost: Priced | None) -> float:

@@ -11,19 +11,32 @@ from gputier.units import usd
 
 #: What of a difference in cost nobody needs to see.
 NOTHING = 0.005
+#: Said of a preview that is not the whole of a deployment.
+NOT_WHOLE = "The preview is not whole, so neither its cost nor its risk is known."
 #: A difference below both is small: USD a month, and its part of the largest one. A few of them are
 #: shown like others.
 SMALL_USD, SMALL, SMALL_ROWS = 5.0, 0.01, 3
 
 
 class Line(NamedTuple):
-    """A row of the table of costs, as text."""
+    """A row of the table of costs, as text. `why` is what of the machines made the difference."""
 
     name: str
     what: str
     before: str
     after: str
     change: str
+    why: str = ""
+
+
+def plain(text: str) -> str:
+    """Text of anybody in one line, without what a terminal or a reader obeys instead of showing."""
+    return shown(" ".join(text.split()))
+
+
+def shown(line: str) -> str:
+    """A line with a mark for every character that has no shape: controls, turns of direction."""
+    return "".join(c if c.isprintable() else "�" for c in line)
 
 
 def headline(found: Review) -> str:
@@ -72,7 +85,8 @@ def by_size(found: Review) -> tuple[list[Row], list[Row]]:
     ]
     if len(small) < SMALL_ROWS:
         return changed, []
-    return [row for row in changed if row not in small], small
+    urns = {row.change.urn for row in small}
+    return [row for row in changed if row.change.urn not in urns], small
 
 
 def _sum(rows: list[Row]) -> Line:
@@ -87,22 +101,29 @@ def _sum(rows: list[Row]) -> Line:
 
 
 def _moved(row: Row) -> bool:
-    """Another machine for the same money is worth a line."""
+    """Another machine for the same money is worth a line, and so is a fleet that may grow more."""
     if row.before is None or row.after is None:
         return False
-    return (row.before.machine, row.before.quantity) != (row.after.machine, row.after.quantity)
+    machines = [(side.machine, side.quantity) for side in (row.before, row.after)]
+    return machines[0] != machines[1] or bool(_most(row.before, row.after))
+
+
+def _most(old: Priced, new: Priced) -> str:
+    """What a scaling range can come to, where that changes."""
+    if old.most is None or new.most is None or abs(new.most - old.most) < SMALL_USD:
+        return ""
+    return f"at most {money(old.most)} → {money(new.most)}"
 
 
 def _line(row: Row) -> Line:
     delta = row.delta
-    why = _why(row)
-    shown = "±$0" if abs(delta) < NOTHING else f"{'+' if delta > 0 else ''}{money(delta)}"
     return Line(
         name=row.change.state.name,
         what=_what(row.priced) or row.change.type.rsplit(":", 1)[-1],
         before=_side(row.before),
         after=_side(row.after),
-        change=f"{shown}{f' ({why})' if why else ''}",
+        change="±$0" if abs(delta) < NOTHING else f"{'+' if delta > 0 else ''}{money(delta)}",
+        why=_why(row),
     )
 
 
@@ -117,16 +138,18 @@ def _what(cost: Priced) -> str:
 def _side(cost: Priced | None) -> str:
     if cost is None:
         return "–"
-    if cost.high - cost.low >= NOTHING:
-        return f"{money(cost.usd_per_month)} ({money(cost.low)} to {money(cost.high)})"
     return money(cost.usd_per_month)
 
 
 def _why(row: Row) -> str:
-    """What of the machines made the difference."""
+    """What of the machines made the difference, and how far off it can be."""
     old, new = row.before, row.after
+    spread = ""
+    if new is not None and new.high - new.low >= NOTHING:
+        spread = f"{money(new.low)} to {money(new.high)} by the machine that starts"
     if old is None or new is None:
-        return {"delete": "deleted", "create": "new"}.get(row.change.op, "")
+        told = {"delete": "deleted", "create": "new"}.get(row.change.op, "")
+        return ", ".join(filter(None, [told, spread]))
     parts: list[str] = []
     if old.machine != new.machine:
         parts.append(f"{old.machine} → {new.machine}")
@@ -137,7 +160,9 @@ def _why(row: Row) -> str:
     hours = (old.hours, new.hours)
     if None not in hours and abs((old.hours or 0) - (new.hours or 0)) >= 0.5:
         parts.append(f"{old.hours:.0f} → {new.hours:.0f} h")
-    return ", ".join(parts)
+    if not parts:
+        parts.append(_most(old, new))
+    return ", ".join(filter(None, [*parts, spread]))
 
 
 def warnings(found: Review) -> list[Risk]:
