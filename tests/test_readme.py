@@ -31,6 +31,20 @@ def test_the_plan_in_the_readme_is_what_the_command_prints(
     generated("README.md", "plan", f"```\n$ gputier plan dev\n{printed}```\n")
 
 
+def test_the_review_in_the_readme_is_what_the_command_prints(
+    root: Path,
+    generated: Callable[[str, str, str], None],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(root / "tests" / "review" / "samples")
+    monkeypatch.setenv("COLUMNS", "104")
+    assert main(["review", "prod-change.json", "--base", "prod-export.json"]) == 0
+    printed = capsys.readouterr().out
+    shown = "```\n$ gputier review preview.json --base export.json\n" + printed + "```\n"
+    generated("README.md", "review", shown)
+
+
 def test_the_python_of_the_readme_runs(
     root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
