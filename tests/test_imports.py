@@ -39,14 +39,18 @@ TABLE: dict[str, Row] = {
     # A cloud uploads the node's bundle.
     **{cloud: Row(f"{DEPLOYED} node", f"pulumi pulumi_{cloud}") for cloud in CLOUDS},
     "review": Row(f"{DEPLOYED} templates", "jinja2 urllib3"),
+    # Asked live, by packages that only its sessions load, when they are used.
+    "account": Row(f"{DEPLOYED} node", "boto3 botocore google urllib3"),
     # boto3 asks AWS for image ids (`lock --images`), in one function of one command.
-    "cli": Row(f"gputier {DEPLOYED} review node templates", "click boto3 botocore"),
+    "cli": Row(f"gputier {DEPLOYED} account review node templates", "click boto3 botocore"),
     "gputier": Row("errors workload api plan"),
     # Not a package: stage-0's fetcher lies beside what it shares, on a machine without ours.
     "templates": Row("", "fetching"),
     "testing": Row("", "pulumi"),
     "node": Row(),
     "gputier_policies": Row("", "pulumi_policy"),
+    # policies/__main__.py, which serves the pack.
+    "__main__": Row("gputier_policies", "pulumi_policy"),
     "stacks": Row(f"gputier {DEPLOYED} {' '.join(CLOUDS)}", "pulumi"),
 }
 

@@ -1,1 +1,13 @@
-"""Rules that judge resources, whoever made them. Empty until the guardrails release."""
+"""Rules of money and safety for GPU machines on AWS and Google Cloud, over anybody's program.
+
+`RULES` is the pack: reading it is reading what is enforced. Nothing here imports gputier.
+"""
+
+from __future__ import annotations
+
+from gputier_policies import boot
+from gputier_policies.rule import Rule
+
+RULES: tuple[Rule, ...] = (boot.IMDSV2,)
+
+__all__ = ["RULES", "Rule"]

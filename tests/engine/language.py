@@ -1,4 +1,5 @@
-"""The engine's Python language host, in the test's own process: runs a program as a child of it.
+"""The engine's Python language host, in the test's own process: runs programs and policy packs as
+children of it.
 
 Attached by PULUMI_DEBUG_LANGUAGES, so that no `pulumi-language-python` has to be installed. It
 answers that a program needs no plugin: the engine then looks for none and downloads none.
@@ -12,13 +13,14 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 from typing import IO, Any
 
 from tests.engine import program, wire
+from tests.engine.packs import Pack
 from tests.engine.wire import Server, empty_pb2, engine_pb2, engine_pb2_grpc, grpc, language_pb2
 
 PROGRAM = Path(program.__file__)
@@ -43,9 +45,15 @@ class LanguageHost:
                     language_pb2.GetProgramDependenciesRequest,
                 ),
                 "Run": (self._run, language_pb2.RunRequest),
+                "InstallDependencies": (
+                    lambda _r, _c: iter(()),
+                    language_pb2.InstallDependenciesRequest,
+                ),
+                "RunPlugin": (self._plugin, language_pb2.RunPluginRequest),
                 "About": (self._about, language_pb2.AboutRequest),
                 "Cancel": (self._cancel, empty),
             },
+            streams={"RunPlugin", "InstallDependencies"},
         )
 
     def stop(self) -> None:
@@ -106,6 +114,11 @@ class LanguageHost:
         if code == program.ALREADY_REPORTED:
             return language_pb2.RunResponse(bail=True)
         return language_pb2.RunResponse(error=f"the program ended with code {code}" if code else "")
+
+    def _plugin(self, request: Any, context: Any) -> Iterator[Any]:
+        """A policy pack; nothing else of ours is a plugin."""
+        assert request.kind == "analyzer", request.kind
+        yield from Pack(self._environment, request).run(context)
 
     def _relay(self, lines: IO[str], engine: str) -> None:
         """This process's own output is not the engine's: what a program prints goes to its log."""

@@ -116,6 +116,20 @@ class Result:
         shown = [(d["severity"], d["message"].strip()) for d in said if d]
         return [(severity, text) for severity, text in shown if severity != "debug"]
 
+    @cached_property
+    def violations(self) -> list[tuple[str, str, str, str]]:
+        """(rule, level, resource, message) of every breach that a policy pack told, sorted."""
+        told = [event["policyEvent"] for event in self.events if "policyEvent" in event]
+        return sorted(
+            (
+                each["policyName"],
+                each["enforcementLevel"],
+                each.get("resourceUrn", "").rsplit("::", 1)[-1],
+                each["message"].strip(),
+            )
+            for each in told
+        )
+
     @property
     def errors(self) -> list[str]:
         return [text for severity, text in self.messages if severity == "error"]

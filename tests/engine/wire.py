@@ -7,7 +7,7 @@ are `Any` here, once, so that the rest of the harness is checked like everything
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from typing import Any, cast
@@ -42,12 +42,16 @@ Method = tuple[Callable[[Any, Any], Any], Any]
 
 
 class Server:
-    """A gRPC service on a free port of this machine; a method not given is unimplemented."""
+    """A gRPC service on a free port of this machine; a method not given is unimplemented. One of
+    `streams` gives an iterator of answers."""
 
-    def __init__(self, service: str, methods: Mapping[str, Method]) -> None:
+    def __init__(
+        self, service: str, methods: Mapping[str, Method], streams: Collection[str] = ()
+    ) -> None:
         self._server: Any = grpc.server(ThreadPoolExecutor(max_workers=16), options=OPTIONS)
+        one, many = grpc.unary_unary_rpc_method_handler, grpc.unary_stream_rpc_method_handler
         handlers = {
-            name: grpc.unary_unary_rpc_method_handler(
+            name: (many if name in streams else one)(
                 function,
                 request_deserializer=request.FromString,
                 response_serializer=_serialize,
