@@ -38,6 +38,7 @@ IMDSV2 = Rule(
     description="Machines answer only version 2 of the instance metadata service.",
     remediation='Set metadata_options={"http_tokens": "required"}.',
     severity="high",
+    url="https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/configuring-instance-metadata-service.html",
     types=frozenset({INSTANCE, TEMPLATE}),
     remedy=_require_tokens,
 )

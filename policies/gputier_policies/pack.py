@@ -66,7 +66,7 @@ def _common(rule: Rule) -> dict[str, Any]:
         "enforcement_level": sdk.EnforcementLevel.MANDATORY,
         "severity": _SEVERITIES[rule.severity],
         "remediation_steps": rule.remediation,
-        "url": rule.url,
+        "url": rule.url or None,
         "config_schema": sdk.PolicyConfigSchema(
             properties={k: dict(v) for k, v in rule.settings.items()}
         ),

@@ -20,8 +20,6 @@ from gputier_policies.values import Resource, Stack
 
 Config = Mapping[str, Any]
 Severity = Literal["low", "medium", "high", "critical"]
-#: Where the rules are explained; each has its own heading there.
-DOCS = "https://github.com/gputier/gputier/blob/main/docs/policies.md"
 
 
 class Violation(NamedTuple):
@@ -55,6 +53,7 @@ class Rule:
     description: str
     remediation: str
     severity: Severity
+    url: str = ""  # the cloud's own page on it, where there is one
     check: OfResource | None = None
     check_stack: OfStack | None = None
     types: frozenset[str] = frozenset()
@@ -65,10 +64,6 @@ class Rule:
     def name(self) -> str:
         function: Any = self.check or self.check_stack
         return function.__name__.replace("_", "-")
-
-    @property
-    def url(self) -> str:
-        return f"{DOCS}#{self.name}"
 
     def configured(self, given: Config | None = None) -> dict[str, Any]:
         """The configuration with its defaults filled in."""
