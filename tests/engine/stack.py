@@ -34,6 +34,7 @@ import yaml
 from tests.engine.aws.cloud import Aws
 from tests.engine.language import LanguageHost
 from tests.engine.provider import Failure, Provider, Rpc
+from tests.engine.recorder import Recorder
 from tests.engine.wire import Props
 
 # Whoever runs the tests may be signed in to a cloud or to Pulumi: none of it may reach the engine.
@@ -198,6 +199,8 @@ class Engine:
         kept = {k: v for k, v in os.environ.items() if not k.startswith(OF_THE_CALLER)}
         self.aws = Aws()
         self.provider = Provider(self.aws)
+        # Nothing of ours is deployed to Google yet: what its schema takes, it takes.
+        self.gcp = Provider(Recorder("gcp"))
         self._language = LanguageHost(kept)
         self.environment = {
             **kept,
@@ -207,7 +210,9 @@ class Engine:
             "PULUMI_CONFIG_PASSPHRASE": "of no use outside of this test",
             "PULUMI_DEBUG_COMMANDS": "true",  # for --event-log
             "PULUMI_DEBUG_LANGUAGES": f"python:{self._language.server.port}",
-            "PULUMI_DEBUG_PROVIDERS": f"aws:{self.provider.server.port}",
+            "PULUMI_DEBUG_PROVIDERS": (
+                f"aws:{self.provider.server.port},gcp:{self.gcp.server.port}"
+            ),
             "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
             "PULUMI_DIY_BACKEND_DISABLE_CHECKPOINT_BACKUPS": "true",
             "PULUMI_HOME": str(folder / "home"),
@@ -225,6 +230,7 @@ class Engine:
     ) -> None:
         self._language.stop()
         self.provider.stop()
+        self.gcp.stop()
         self.aws.stop()
 
     def stack(
