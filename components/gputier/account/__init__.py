@@ -1,0 +1,1 @@
+"""Account: what the user's own cloud account answers, asked live with the stack's own identity."""
