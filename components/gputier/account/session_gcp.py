@@ -98,8 +98,10 @@ class GcpSession:
         Raises `CannotAsk`, with Google's own status as code (`NOT_FOUND`)."""
         return self._asked("GET", self._url(api, path, query), None)
 
-    def post(self, api: str, path: str, body: Mapping[str, Any], **query: Any) -> dict[str, Any]:
-        """The same for a POST, which must be one that changes nothing."""
+    def post(
+        self, api: str, path: str, body: Mapping[str, Any] | None, **query: Any
+    ) -> dict[str, Any]:
+        """The same for a POST, which must be one that changes nothing. Some take no body."""
         return self._asked("POST", self._url(api, path, query), body)
 
     def every(self, api: str, path: str, key: str = "items", **query: Any) -> list[Any]:

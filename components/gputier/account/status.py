@@ -115,14 +115,16 @@ class Missing(NamedTuple):
     """A workload of which nothing can be deployed: the lock has no machine for it."""
 
     name: str
-    fix: str
+    trouble: Trouble
 
 
 class Stack(NamedTuple):
-    """A stack at a moment. `notes` are about the lock and the settings."""
+    """A stack at a moment. `notes` are about the lock and the settings, `since` is when the month
+    began that money counts from."""
 
     name: str
     at: float
+    since: float
     fleets: tuple[Fleet, ...]
     missing: tuple[Missing, ...]
     unasked: tuple[Unasked, ...]
@@ -132,6 +134,39 @@ class Stack(NamedTuple):
     def answered(self) -> bool:
         """Whether anything could be asked, of what there was to ask."""
         return not self.fleets or any(fleet.state != UNKNOWN for fleet in self.fleets)
+
+    @property
+    def working(self) -> int:
+        return sum(fleet.working for fleet in self.fleets)
+
+    @property
+    def wanted(self) -> int | None:
+        """Machines that are asked for; None where it is not known of a fleet."""
+        if any(fleet.state == UNKNOWN for fleet in self.fleets):
+            return None
+        return sum(fleet.size.wanted for fleet in self.fleets if fleet.size)
+
+    @property
+    def usd(self) -> float | None:
+        """Of what has a price, None where nothing has."""
+        return _sum(fleet.spend.usd for fleet in self.fleets)
+
+    @property
+    def usd_per_hour(self) -> float | None:
+        """The same of what runs now."""
+        return _sum(fleet.spend.usd_per_hour for fleet in self.fleets)
+
+    @property
+    def counted(self) -> bool:
+        """Whether everything that ran is in the money."""
+        parts = (fleet.spend for fleet in self.fleets)
+        return all(s.usd is not None and not s.not_counted for s in parts)
+
+
+def _sum(parts: Iterable[float | None]) -> float | None:
+    found = list(parts)
+    known = [part for part in found if part is not None]
+    return sum(known) if known or not found else None
 
 
 def fleet(ask: Ask, facts: Facts, reports: Reports, count: Count | None, clock: Clock) -> Fleet:
@@ -257,8 +292,3 @@ def _interruptions(ask: Ask, facts: Facts) -> int | None:
     if not taken and not (ask.spot and facts.known and facts.whole):
         return None
     return len(taken)
-
-
-def sorted_unasked(found: Iterable[Unasked]) -> tuple[Unasked, ...]:
-    """Each once: what keeps one fleet from being asked for keeps others too."""
-    return tuple(dict.fromkeys(found))

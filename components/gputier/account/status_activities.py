@@ -71,6 +71,16 @@ def read(activities: Iterable[Mapping[str, Any]]) -> Story:
     return teller.story()
 
 
+def named(story: Story, zones: Mapping[str, str]) -> Story:
+    """The same with other names of zones, where there are any."""
+    return story._replace(
+        gone=tuple(one._replace(zone=zones.get(one.zone or "", one.zone)) for one in story.gone),
+        failures=tuple(
+            one._replace(zone=zones.get(one.zone or "", one.zone)) for one in story.failures
+        ),
+    )
+
+
 class _Teller:
     def __init__(self) -> None:
         self.started: dict[str, float] = {}

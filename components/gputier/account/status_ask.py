@@ -7,7 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, NamedTuple
 
-from gputier.account import session_aws, session_gcp, status, status_aws, status_gcp
+from gputier.account import (
+    session_aws,
+    session_gcp,
+    status,
+    status_aws,
+    status_errors,
+    status_gcp,
+)
 from gputier.account.answers import CannotAsk
 from gputier.account.stack import StackAccount
 from gputier.account.status import Fleet, Missing, Stack
@@ -15,7 +22,8 @@ from gputier.account.status_facts import Ask, Facts, Questions, Unasked
 from gputier.account.status_money import month_of
 from gputier.account.status_reports import Listing, Reports, Shelf
 from gputier.account.status_schedule import clock
-from gputier.lock import Entry, Lock
+from gputier.account.status_troubles import Trouble
+from gputier.lock import Entry, Lock, lock_command
 from gputier.lock.entries import stale_entry
 from gputier.plan.names import names_of
 from gputier.workload import Declaration
@@ -53,6 +61,11 @@ class Clouds:
         self._made: dict[str, Any] = {}
         self._number = ""
 
+    @property
+    def known(self) -> bool:
+        """Whether any has been asked before."""
+        return bool(self._made)
+
     def session(self, cloud: str) -> Any:
         """Raises `CannotAsk`."""
         if cloud not in self._made:
@@ -75,6 +88,7 @@ def ask_stack(asked: Asked, clouds: Clouds, now: float, together: int = TOGETHER
     return Stack(
         asked.declaration.name,
         now,
+        month_of(now),
         tuple(fleet for fleet, _ in told),
         tuple(_missing(asked)),
         tuple(dict.fromkeys(unasked)),
@@ -142,8 +156,10 @@ class _Nothing:
 
 def _missing(asked: Asked) -> list[Missing]:
     held: Mapping[str, Entry] = asked.lock.entries if asked.lock else {}
-    fix = f"gputier lock {asked.declaration.name}"
-    return [Missing(name, fix) for name in asked.declaration.workloads if name not in held]
+    row = status_errors.ours(status_errors.NOT_LOCKED)
+    fix = lock_command(asked.declaration)
+    one = Trouble(row.code, row.cloud, True, row.words, fix, 1, None, None, False, (), "")
+    return [Missing(name, one) for name in asked.declaration.workloads if name not in held]
 
 
 def _notes(asked: Asked) -> list[str]:
@@ -154,6 +170,6 @@ def _notes(asked: Asked) -> list[str]:
     for name in sorted(asked.lock.entries):
         if name not in asked.declaration.workloads:
             found.append(f"`{name}` is in the lock and no longer declared")
-        elif stale_entry(asked.lock, asked.declaration, name):
-            found.append(f"`{name}` was declared otherwise when it was locked")
+        elif stale := stale_entry(asked.lock, asked.declaration, name):
+            found.append(f"{stale.message}; {stale.hint}")
     return found

@@ -140,6 +140,7 @@ class _Fleet:
             return Facts(known=False, look=self._look())
         machines = self._machines()
         story, whole = self._story()
+        story = activities.named(story, _zone_ids(machines or ()))
         live = list(self._live(group, machines or (), story))
         lone = group is None and bool(live)
         return Facts(
@@ -316,6 +317,16 @@ def _lone(machine: Mapping[str, Any]) -> Live | None:
         str(machine["InstanceId"]),
         _is_spot(machine),
     )
+
+
+def _zone_ids(machines: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Zone ids by name, which the lock has and activities do not: an account has its own names."""
+    places = (machine.get("Placement", {}) for machine in machines)
+    return {
+        str(place["AvailabilityZone"]): str(place["AvailabilityZoneId"])
+        for place in places
+        if place.get("AvailabilityZone") and place.get("AvailabilityZoneId")
+    }
 
 
 def _is_spot(machine: Mapping[str, Any]) -> bool | None:

@@ -157,7 +157,7 @@ class _Fleet:
             found: list[Mapping[str, Any]] = []
             token = None
             while True:
-                page = self._session.post("compute", path, {}, pageToken=token)
+                page = self._session.post("compute", path, None, pageToken=token)
                 found += page.get("managedInstances", ())
                 token = page.get("nextPageToken")
                 if not token:

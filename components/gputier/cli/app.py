@@ -23,6 +23,7 @@ COMMANDS = {
     ),
     "render": Lazy("gputier.cli.render:render", "Print exactly what a node is given at boot."),
     "review": Lazy("gputier.cli.review:review", "Say what a change costs and risks."),
+    "status": Lazy("gputier.cli.status:status", "Say what runs, what it costs, and what does not."),
     "node": Lazy("gputier.cli.node:node", "Build the validator that a machine runs on itself."),
     "completion": Lazy(
         "gputier.cli.completion:completion", "Print the completion script of a shell."
