@@ -16,7 +16,7 @@ from gputier.review.aws_start import (
     start_of,
 )
 from gputier.review.aws_storage import devices
-from gputier.review.bill import Bill, hidden, many, maps, number, text
+from gputier.review.bill import Bill, hidden
 from gputier.review.cost import Cost, Elsewhere, Pricer, Unpriced
 from gputier.review.hours import Sizes, hours_of
 from gputier.review.pool import (
@@ -28,6 +28,7 @@ from gputier.review.pool import (
     pool_cost,
 )
 from gputier.review.preview import State
+from gputier.review.values import items, maps, number, text
 from gputier.review.world import World, at
 from gputier.units import HOURS_PER_MONTH
 
@@ -109,7 +110,7 @@ def group(world: World, state: State) -> Cost:
     start = start_of(world, state, *paths)
     policy = state.get(POLICY)
     bill = Bill(world, "aws", region)
-    overrides = many(at(policy, "launchTemplate.overrides"))
+    overrides = items(at(policy, "launchTemplate.overrides"))
     kinds, gaps = kinds_of(overrides, start.instance_type)
     bill.gaps += gaps
     if not kinds:
@@ -192,7 +193,7 @@ def _started(world: World, state: State) -> tuple[Start, list[Any]]:
         found = start_of(world, state, *paths)
         start = found if start.instance_type is None else start
         named = [{"instanceType": found.instance_type}] if found.instance_type else []
-        overrides += many(config.get("overrides")) or named
+        overrides += items(config.get("overrides")) or named
     overrides += maps(state.get("launchSpecifications"))
     return start, overrides
 

@@ -7,12 +7,13 @@ from math import ceil
 
 from gputier.review.aws_fleet import NO_REGION, extras_of
 from gputier.review.aws_start import kinds_of, start_of
-from gputier.review.bill import Bill, hidden, many, maps, number, text
+from gputier.review.bill import Bill, hidden
 from gputier.review.cost import Cost, Elsewhere, Pricer, Unpriced
 from gputier.review.hours import Sizes
 from gputier.review.machines import hourly
 from gputier.review.pool import Counts, Mix, bill_machines, pool_cost
 from gputier.review.preview import State
+from gputier.review.values import items, maps, number, text
 from gputier.review.world import World, at
 
 #: What EKS starts where nothing is named (EKS API, CreateNodegroup: t3.medium).
@@ -34,7 +35,7 @@ def node_group(world: World, state: State) -> Cost:
     if why := hidden(state, "instanceTypes"):
         return Unpriced(why)
     bill = Bill(world, "aws", region)
-    kinds, gaps = kinds_of(many(state.get("instanceTypes")), start.instance_type or NODE_DEFAULT)
+    kinds, gaps = kinds_of(items(state.get("instanceTypes")), start.instance_type or NODE_DEFAULT)
     bill.gaps += gaps
     sizes = state.get("scalingConfig")
     least, most = number(at(sizes, "minSize")), number(at(sizes, "maxSize"))
@@ -60,7 +61,7 @@ def compute_environment(world: World, state: State) -> Cost:
     region = world.region(state)
     if region is None:
         return NO_REGION
-    names = [name for name in many(at(resources, "instanceTypes")) if isinstance(name, str)]
+    names = [name for name in items(at(resources, "instanceTypes")) if isinstance(name, str)]
     machines = [name for name in names if "." in name]
     if not machines:
         return Unpriced(f"Batch chooses machines itself ({', '.join(names) or 'no type named'})")

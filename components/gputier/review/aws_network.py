@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gputier.review.aws_fleet import NO_REGION
-from gputier.review.bill import Bill, hidden, many, text
+from gputier.review.bill import Bill, hidden
 from gputier.review.cost import BILLED_BY_USE, Cost, Elsewhere, Pricer, Unpriced
 from gputier.review.preview import State
+from gputier.review.values import items, text
 from gputier.review.world import World
 
 DATA = "what goes through it is billed by the GB, which no preview knows"
@@ -32,7 +33,7 @@ def vpc_endpoint(world: World, state: State) -> Cost:
         return Unpriced(why)
     if kind == "Gateway":
         return Elsewhere("gateway endpoints are free")
-    zones = len(many(state.get("subnetIds")))
+    zones = len(items(state.get("subnetIds")))
     if kind != "Interface" or not zones:
         return Unpriced(f"a {kind} endpoint, in zones that the preview does not show")
     bill = Bill(world, "aws", region)

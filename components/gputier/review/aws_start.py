@@ -6,10 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from gputier.review.bill import first, maps, number, text, true
+from gputier.review.bill import first
 from gputier.review.hours import Action, Sizes, by_actions
 from gputier.review.pool import Counts, Kind, Mix
 from gputier.review.preview import Hidden, State, Value
+from gputier.review.values import maps, number, text, yes
 from gputier.review.world import World, at
 
 TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
@@ -64,8 +65,8 @@ def _reads(state: State) -> Start:
         f"its instance type is {type_.value} in the preview" if isinstance(type_, Hidden) else None
     )
     nets = maps(state.get("networkInterfaces"))
-    public = true(state.get("associatePublicIpAddress")) or any(
-        true(net.get("associatePublicIpAddress")) for net in nets
+    public = yes(state.get("associatePublicIpAddress")) or any(
+        yes(net.get("associatePublicIpAddress")) for net in nets
     )
     blocks = [
         *maps(state.get("rootBlockDevice")),

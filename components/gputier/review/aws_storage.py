@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gputier.plan.storage import GP3_FREE_IOPS, GP3_FREE_MB_S
-from gputier.review.bill import Bill, maps, number, text
+from gputier.review.bill import Bill
 from gputier.review.cost import Cost, Pricer, Unpriced
 from gputier.review.preview import State
+from gputier.review.values import maps, number, text
 from gputier.review.world import World
 
 #: What EBS makes where nothing is said (botocore ec2 2016-11-15, CreateVolume: gp2).

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, cast
+from collections.abc import Iterable
+from typing import Any
 
 from gputier.plan.price import LISTED
 from gputier.review.cost import Cost, Part, Priced, Unpriced
 from gputier.review.preview import Hidden, State, Value
+from gputier.review.values import text
 from gputier.review.world import World
 from gputier.units import HOURS_PER_MONTH
 
@@ -65,39 +66,6 @@ class Bill:
             gaps=tuple(dict.fromkeys(self.gaps)),
             **given,
         )
-
-
-def number(value: Value) -> float | None:
-    """A figure, also one that a program writes as text; None for what is none, or is hidden.
-    Sizes and counts are never below zero: such a one is none either."""
-    if isinstance(value, bool | Hidden) or value is None:
-        return None
-    try:
-        found = float(value)
-    except (TypeError, ValueError):
-        return None
-    return found if 0 <= found < float("inf") else None
-
-
-def text(value: Value) -> str | None:
-    return value if isinstance(value, str) and value else None
-
-
-def true(value: Value) -> bool:
-    """Providers take `true` and `"true"`."""
-    return value is True or value == "true"
-
-
-def many(value: Value) -> list[Any]:
-    """A list as it is; one map as a list of it; nothing, or a hidden list, as none."""
-    if isinstance(value, list):
-        return cast("list[Any]", value)
-    return [value] if isinstance(value, dict) else []
-
-
-def maps(value: Value) -> list[Mapping[str, Any]]:
-    """The maps of a list, or the one map that there is."""
-    return [cast("Mapping[str, Any]", one) for one in many(value) if isinstance(one, dict)]
 
 
 def hidden(state: State, *names: str) -> str | None:

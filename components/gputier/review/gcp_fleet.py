@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from math import ceil
 from typing import Any, NamedTuple, cast
 
-from gputier.review.bill import Bill, maps, number, text, true
+from gputier.review.bill import Bill
 from gputier.review.cost import Cost, Elsewhere, Pricer, Unpriced
 from gputier.review.gcp_storage import LOCAL_SSD_GIB, NO_REGION, Disk, disk, made
 from gputier.review.hours import Sizes, fires, hours_of
 from gputier.review.pool import Counts, Kind, Mix, bill_machines, pool_cost
 from gputier.review.preview import Hidden, State, Value
+from gputier.review.values import maps, number, text, yes
 from gputier.review.world import World, at, region_of_zone
 from gputier.units import HOURS_PER_MONTH
 
@@ -73,7 +74,7 @@ def _kind(world: World, type_: Value, guests: Value) -> tuple[Kind | None, int, 
 
 def _capacity(scheduling: Value) -> str:
     model = text(at(scheduling, "provisioningModel")) or ""
-    return "spot" if true(at(scheduling, "preemptible")) else _MODELS.get(model, "on_demand")
+    return "spot" if yes(at(scheduling, "preemptible")) else _MODELS.get(model, "on_demand")
 
 
 def start_of(world: World, state: State) -> Start:
@@ -241,7 +242,7 @@ def _scaled(scaler: State, target: float | None, bill: Bill) -> Counts:
     for one in maps(at(policy, "scalingSchedules")):
         asked, seconds = number(one.get("minRequiredReplicas")), number(one.get("durationSec"))
         often = fires(text(one.get("schedule")) or "", text(one.get("timeZone")) or "UTC")
-        if true(one.get("disabled")):
+        if yes(one.get("disabled")):
             continue
         if asked is None or seconds is None or often is None:
             bill.notes.append("a scaling schedule cannot be read, and is not counted")
@@ -317,8 +318,8 @@ def _node_start(world: World, config: Mapping[str, Any]) -> Start:
     ssds = number(config.get("localSsdCount")) or 0.0
     for name in ("ephemeralStorageLocalSsdConfig", "localNvmeSsdBlockConfig"):
         ssds += number(at(config, f"{name}.localSsdCount")) or 0.0
-    spot = true(config.get("spot")) or true(config.get("preemptible"))
-    flex = true(config.get("flexStart"))
+    spot = yes(config.get("spot")) or yes(config.get("preemptible"))
+    flex = yes(config.get("flexStart"))
     capacity = "spot" if spot else "flex_start" if flex else "on_demand"
     boot = made(given, "diskSizeGb", "diskType")
     return Start(kind, licences, capacity, (boot,), ssds * LOCAL_SSD_GIB, False, why)
@@ -327,9 +328,9 @@ def _node_start(world: World, config: Mapping[str, Any]) -> Start:
 def cluster(world: World, state: State) -> Cost:
     """The management fee has no price here, and so a cluster is never whole."""
     fee = "the cluster's management fee has no known price"
-    if true(state.get("enableAutopilot")):
+    if yes(state.get("enableAutopilot")):
         return Unpriced(f"Autopilot bills what pods ask for; {fee}")
-    if true(state.get("removeDefaultNodePool")):
+    if yes(state.get("removeDefaultNodePool")):
         return Unpriced(fee)
     found = _nodes(
         world, state, text(state.get("location")) or world.region(state), _zones_of(state)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from gputier.review.bill import Bill, text
+from gputier.review.bill import Bill
 from gputier.review.cost import BILLED_BY_USE, Cost, Elsewhere, Priced, Pricer, Unpriced
 from gputier.review.gcp_fleet import PRICERS as FLEET
 from gputier.review.gcp_fleet import RUN_MACHINES, TEMPLATES
 from gputier.review.gcp_storage import NO_REGION
 from gputier.review.preview import State
+from gputier.review.values import text
 from gputier.review.world import World
 
 INSTANCE = "gcp:compute/instance:Instance"

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from gputier.review.bill import Bill, hidden, number, text
+from gputier.review.bill import Bill, hidden
 from gputier.review.cost import BILLED_BY_USE, Cost, Elsewhere, Pricer, Unpriced
 from gputier.review.preview import State
+from gputier.review.values import number, text
 from gputier.review.world import World
 
 #: One local SSD where nothing says its size (Compute Engine, local SSD disks).

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gputier.review.bill import Bill, number, text
+from gputier.review.bill import Bill
 from gputier.review.cost import Cost, Pricer, Unpriced
 from gputier.review.hours import Sizes
 from gputier.review.pool import Counts, Kind, Mix, bill_machines, pool_cost
 from gputier.review.preview import Hidden, State, Value
+from gputier.review.values import number, text
 from gputier.review.world import World, at, region_of_zone
 
 

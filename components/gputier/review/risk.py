@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 from gputier.review.preview import Change, Hidden, Preview, State, Value
 from gputier.review.world import World
@@ -121,33 +121,6 @@ def called(state: State) -> str:
 def sentence(text: str) -> str:
     """With a capital."""
     return text[:1].upper() + text[1:]
-
-
-def items(value: Value) -> Sequence[Value]:
-    """A list as it is, one thing as a list of it, nothing and a hidden list as an empty one."""
-    if isinstance(value, list | tuple):
-        return cast("Sequence[Value]", value)
-    return () if value is None or isinstance(value, Hidden) else (value,)
-
-
-def fields(value: Value) -> Mapping[str, Value]:
-    """A map, and an empty one for anything else."""
-    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
-
-
-def yes(value: Value) -> bool:
-    """Whether it is said to be so: providers write `true` and `"true"`."""
-    return value is True or (isinstance(value, str) and value.lower() == "true")
-
-
-def number(value: Value) -> float | None:
-    """A figure, also one written as text; None for what is none, or hidden."""
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, int | float):
-        return float(value)
-    text = value.strip() if isinstance(value, str) else ""
-    return float(text) if text.replace(".", "", 1).isdigit() else None
 
 
 def told(value: Value) -> bool:

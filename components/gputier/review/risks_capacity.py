@@ -7,20 +7,7 @@ from collections.abc import Iterator
 from gputier.review.aws_start import market_of, mix_of
 from gputier.review.pool import Mix
 from gputier.review.preview import Hidden, State, Value
-from gputier.review.risk import (
-    NOTE,
-    WARNING,
-    Finder,
-    Risk,
-    Rule,
-    Scene,
-    called,
-    count,
-    fields,
-    items,
-    sentence,
-    yes,
-)
+from gputier.review.risk import NOTE, WARNING, Finder, Risk, Rule, Scene, called, count, sentence
 from gputier.review.risks_sizes import (
     ASG,
     AWS_INSTANCES,
@@ -32,6 +19,7 @@ from gputier.review.risks_sizes import (
     asked,
     has_now,
 )
+from gputier.review.values import fields, items, yes
 from gputier.review.world import at
 
 SHRINKS = Rule("capacity-shrinks", WARNING, "A group may have fewer machines than run in it now.")

@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterator
 
 from gputier.review.preview import Value
-from gputier.review.risk import WARNING, Finder, Risk, Rule, Scene, called, number, sentence
+from gputier.review.risk import WARNING, Finder, Risk, Rule, Scene, called, sentence
 from gputier.review.risks_sizes import ASG, AWS_INSTANCES, AWS_TEMPLATES, MIG
+from gputier.review.values import number
 from gputier.review.world import at
 
 REMOVED = Rule("gate-removed", WARNING, "What holds a machine back until it is proved goes.")

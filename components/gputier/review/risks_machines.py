@@ -15,12 +15,8 @@ from gputier.review.risk import (
     Scene,
     called,
     count,
-    fields,
-    items,
     listed,
-    number,
     sentence,
-    yes,
 )
 from gputier.review.risks_sizes import (
     ASG,
@@ -35,6 +31,7 @@ from gputier.review.risks_sizes import (
     MIG,
     has_now,
 )
+from gputier.review.values import fields, items, number, yes
 from gputier.review.world import at
 
 REPLACED = Rule(

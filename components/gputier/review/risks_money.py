@@ -5,21 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from gputier.lock import Lock
-from gputier.review.bill import maps
 from gputier.review.preview import Hidden, State
-from gputier.review.risk import (
-    WARNING,
-    Finder,
-    Risk,
-    Rule,
-    Scene,
-    called,
-    fields,
-    items,
-    number,
-    sentence,
-)
+from gputier.review.risk import WARNING, Finder, Risk, Rule, Scene, called, sentence
 from gputier.review.risks_sizes import ASG, FLEETS
+from gputier.review.values import fields, items, maps, number
 from gputier.review.world import World, at
 
 UNWATCHED = Rule("watch-removed", WARNING, "A budget or an alarm goes, and what it watched stays.")

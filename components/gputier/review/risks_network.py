@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gputier.review.bill import maps
 from gputier.review.preview import State
-from gputier.review.risk import WARNING, Finder, Risk, Rule, Scene, called, items, sentence, yes
+from gputier.review.risk import WARNING, Finder, Risk, Rule, Scene, called, sentence
 from gputier.review.risks_sizes import AWS_INSTANCES, AWS_TEMPLATES, GCP_INSTANCES, GCP_TEMPLATES
+from gputier.review.values import items, maps, yes
 from gputier.review.world import at
 
 PUBLIC = Rule("public-address", WARNING, "A machine gets an address that the internet reaches.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from gputier.review.preview import State, Value
-from gputier.review.risk import items, number
+from gputier.review.values import items, number
 from gputier.review.world import World, at
 
 ASG: Final = "aws:autoscaling/group:Group"

@@ -4,22 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gputier.review.bill import maps
 from gputier.review.preview import State, Value
-from gputier.review.risk import (
-    NOTE,
-    WARNING,
-    Finder,
-    Risk,
-    Rule,
-    Scene,
-    called,
-    fields,
-    sentence,
-    told,
-    yes,
-)
+from gputier.review.risk import NOTE, WARNING, Finder, Risk, Rule, Scene, called, sentence, told
 from gputier.review.risks_sizes import AWS_INSTANCES, AWS_TEMPLATES, BUCKETS, STORES
+from gputier.review.values import fields, maps, yes
 from gputier.review.world import at
 
 LOST = Rule("data-deleted", WARNING, "What keeps data is deleted or replaced.")
