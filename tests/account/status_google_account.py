@@ -1,4 +1,4 @@
-"""A Google project with a fleet: what each API would say of it, checked by its discovery document."""
+"""A Google project with a fleet: what each API says of it, checked by its discovery document."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def stack(text: str = CHAT, **entries: Mapping[str, Any]) -> Asked:
     """A declaration with an entry for each workload; `chat={"capacity": "spot"}` changes one."""
     found = declared(text)
     made = {
-        name: replace(ENTRY, digest=digest_of(found, name), **entries.get(name, {}))
+        name: replace(ENTRY, **{"digest": digest_of(found, name), **entries.get(name, {})})
         for name in found.workloads
     }
     return Asked(found, Lock("prod", made), "demo", StackAccount("prod"))

@@ -8,7 +8,7 @@ from typing import Any
 
 from gputier.account import status_activities as activities
 from gputier.account import status_errors
-from gputier.account.answers import WAY, CannotAsk
+from gputier.account.answers import RIGHT, WAY, CannotAsk
 from gputier.account.session_aws import HOW_WAY, AwsSession
 from gputier.account.status_facts import (
     ASIDE,
@@ -86,7 +86,11 @@ class Bucket:
         except CannotAsk as error:
             if error.code == "NoSuchBucket":
                 return Listing((), True)
-            raise
+            if error.kind != RIGHT:
+                raise
+            # The right is not called as the call is.
+            fix = f"allow s3:ListBucket on {self._name} to whoever asks"
+            raise CannotAsk(error.message, fix, RIGHT, error.code) from None
         return Listing([str(item["Key"]) for item in found], len(found) < most)
 
     def read(self, key: str) -> Mapping[str, Any] | None:

@@ -46,12 +46,14 @@ BLOCK_EARLY, BLOCK_OVER, HELD_FULL, HELD_GONE = (
 )
 REJECTED, SILENT, FLEX = "gate-rejected", "gate-silent", "flex-start-waits"
 DELETED, NOT_DEPLOYED, NOT_LOCKED = "deleted", "not-deployed", "not-locked"
+#: Reasons that are as they should be.
+CALM = (ASLEEP, AT_ZERO, BLOCK_EARLY, FLEX, NOT_DEPLOYED)
 
 _OURS_TABLE = (
     (
         BREAKER,
         "the loop breaker stopped the fleet: new machines failed for one reason of ours",
-        "mend what the report names, lock and deploy, then resume: docs/gates.md, Resuming",
+        "mend what the reports name, lock and deploy; then resume (docs/gates.md):",
     ),
     (
         SUSPENDED,
@@ -109,7 +111,7 @@ _OURS_TABLE = (
     (
         DELETED,
         "it was deployed and is gone: destroyed, or deleted by hand",
-        "to have it again: pulumi up --refresh --stack {stack}",
+        "pulumi up --refresh --stack {stack}",
     ),
     (NOT_DEPLOYED, "nothing of it is deployed", "pulumi up --stack {stack}"),
     (NOT_LOCKED, "it is declared, and the lock has no machine for it", "gputier lock {stack}"),

@@ -88,7 +88,7 @@ def _missing(ask: Ask, facts: Facts, gone: Sequence[Life]) -> Iterator[str]:
     if not facts.known:
         yield "its machines: they could not be asked for"
         return
-    if price_of(ask.entry) is None:
+    if price_of(ask.entry) is None and (facts.live or gone):
         yield f"money: {ask.entry.instance_type} has no known price"
     others = sorted({m.type for m in facts.live if m.type not in (None, ask.entry.instance_type)})
     if others:

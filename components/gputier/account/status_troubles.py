@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from gputier.account import status_errors
@@ -43,7 +44,7 @@ def troubles(ask: Ask, facts: Facts, count: Count | None, clock: Clock) -> tuple
     errors = sorted(_errors(ask, facts), key=lambda t: (t.over, -(t.last or ask.now)))
     if any(t.code == status_errors.BREAKER for t in standing):
         # The breaker stopped it for what the gate found: one reason told twice is two for a reader.
-        errors = [t for t in errors if t.code != status_errors.REJECTED or not t.over]
+        errors = [t for t in errors if t.code != status_errors.REJECTED]
     return (*standing, *errors)
 
 
@@ -60,12 +61,12 @@ def _standing(ask: Ask, facts: Facts, count: Count | None, clock: Clock) -> Iter
     elif count is not None and count.tripped and ask.entry.cloud != "aws":
         # A group without an autoscaler is stopped by making it smaller, which leaves no mark.
         yield _ours(ask, status_errors.BREAKER, count.at, f"{count.nodes}: {count.reason}")
-    if facts.reservation is not None:
-        yield from _reserved(ask, facts, facts.reservation)
+    held = [] if facts.reservation is None else list(_reserved(ask, facts, facts.reservation))
     if facts.waiting:
-        yield _ours(ask, status_errors.FLEX, None)
+        held.append(_ours(ask, status_errors.FLEX, None))
+    yield from held
     wanted = facts.size.wanted if facts.size else None
-    if facts.shape is not None and wanted == 0 and not facts.live:
+    if facts.shape is not None and wanted == 0 and not facts.live and not held:
         asleep = clock.runs is False or (clock.next is not None and clock.next.what == START)
         yield _ours(ask, status_errors.ASLEEP if asleep else status_errors.AT_ZERO, None)
 
@@ -76,16 +77,25 @@ def _reserved(ask: Ask, facts: Facts, held: Reservation) -> Iterator[Trouble]:
     elif held.state in ("scheduled", "pending", "payment-pending", "assessing", "delayed") or (
         held.starts is not None and held.starts > ask.now
     ):
-        yield _ours(ask, status_errors.BLOCK_EARLY, held.starts, f"{held.id} is {held.state}")
+        begins = f", and begins {_said(held.starts)}" if held.starts else ""
+        yield _ours(ask, status_errors.BLOCK_EARLY, None, f"{held.id} is {held.state}{begins}")
     elif held.state != "active":
-        yield _ours(ask, status_errors.BLOCK_OVER, held.ends, f"{held.id} is {held.state}")
+        ended = f", and ended {_said(held.ends)}" if held.ends else ""
+        yield _ours(ask, status_errors.BLOCK_OVER, None, f"{held.id} is {held.state}{ended}")
     elif held.free == 0 and facts.size is not None and len(facts.live) < facts.size.wanted:
         yield _ours(ask, status_errors.HELD_FULL, None, f"0 of {held.total} free in {held.id}")
+
+
+def _said(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
 def _ours(ask: Ask, code: str, at: float | None, said: str = "") -> Trouble:
     row = status_errors.ours(code)
     fix = _fix(ask, row)
+    if code == status_errors.BREAKER:
+        again = {"aws": status_errors.SUSPENDED}.get(ask.entry.cloud, AUTOSCALER_OFF)
+        fix = f"{fix}\n{_fix(ask, status_errors.ours(again))}"
     return Trouble(code, status_errors.OURS, True, row.words, fix, 1, at, at, False, (), said)
 
 

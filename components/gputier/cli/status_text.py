@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Sequence
 
-from gputier import units
 from gputier.account import status, status_facts
 from gputier.account.status import Fleet, Gone, Machine, Missing, Stack
-from gputier.account.status_errors import OURS
+from gputier.account.status_errors import CALM, OURS
 from gputier.account.status_facts import Unasked
 from gputier.account.status_reports import Verdict
 from gputier.account.status_troubles import Trouble
@@ -21,6 +21,7 @@ from gputier.cli.status_words import (
     clock,
     headline,
     money,
+    per_hour,
     shown,
     size,
     so_far,
@@ -39,6 +40,8 @@ from gputier.cli.text import (
 
 #: Codes that say little without the cloud's own sentence: which quota, which constraint.
 SAID = ("QUOTA_EXCEEDED", "CONDITION_NOT_MET", "PERMISSIONS_ERROR", "RESOURCE_NOT_FOUND")
+#: What a line begins with that is a command.
+COMMANDS = ("aws ", "gcloud ", "pulumi ", "gputier ", "pip ")
 #: Rows of machines that are shown; of those that work the rest is counted.
 MOST_ROWS, MOST_GONE = 20, 6
 _GOOD = (status.HEALTHY, status.UNPROVED)
@@ -91,8 +94,7 @@ class Screen:
         use = USES.get(fleet.capacity, fleet.capacity) if fleet.capacity != "on_demand" else ""
         parts = [size(fleet), f"{fleet.cloud} {fleet.region}", fleet.what, use]
         if fleet.state != status.UNKNOWN and (fleet.shape is not None or spend.usd):
-            hourly = spend.usd_per_hour
-            parts.append(UNKNOWN if hourly is None else units.usd_per_hour(hourly))
+            parts.append(per_hour(spend.usd_per_hour))
             counted = not spend.not_counted
             parts.append(so_far(spend.usd, counted, spend.since))
         name = left(paint.bold(fleet.name), max(12, len(fleet.name) + 2))
@@ -120,7 +122,7 @@ class Screen:
             yield f"    and {more} more: {listed(sorted(states))}"
         others = len(fleet.gone) - len(bad)
         if others > 0:
-            yield f"    {plural(others, 'more', 'more')} went in the last day"
+            yield f"    {others}{' more' if rows else ''} went in the last day"
 
     def _row(self, machine: Machine) -> list[str]:
         now = self._found.at
@@ -157,7 +159,7 @@ class Screen:
         for cause in verdict.causes:
             yield from self._hanging("", shown(f"{cause.check}: {cause.evidence}"), 6)
         for remedy in dict.fromkeys(cause.remedy for cause in verdict.causes if cause.remedy):
-            yield from self._hanging("→ ", shown(remedy), 6)
+            yield from self._way_out(shown(remedy), 6)
         if not verdict.causes:
             yield from self._hanging("", f"its report says {shown(verdict.outcome)}", 6)
         yield f"      {self._paint.dim(shown(verdict.address))}"
@@ -172,7 +174,8 @@ class Screen:
             heard.append(f"last {clock(one.last or one.first, now)}" if one.times > 1 else "")
             heard.append(f"at {clock(one.first, now)}" if one.times == 1 else "")
         heard += [listed(one.zones)] if one.zones else []
-        mark = paint.dim("·") if one.over else paint.red("✗")
+        calm = one.cloud == OURS and one.code in CALM
+        mark = paint.dim("·") if one.over or calm else paint.red("✗")
         words = shown(one.words) if one.known else f"the cloud says: {shown(one.words)}"
         # Names of our own for what clouds only describe mean nothing to a reader.
         code = f" ({one.code})" if one.code and not one.code.islower() else ""
@@ -185,7 +188,8 @@ class Screen:
         if one.said and one.known and (one.cloud == OURS or one.code in SAID):
             yield from self._hanging("", shown(one.said), 6)
         if one.fix and one.fix not in look:
-            yield from self._hanging("→ ", shown(one.fix), 6)
+            for line in one.fix.splitlines():
+                yield from self._way_out(shown(line), 6)
 
     def _around(self, fleet: Fleet) -> Iterator[str]:
         paint, now = self._paint, self._found.at
@@ -200,10 +204,10 @@ class Screen:
             ahead = age(fleet.next.at - now)
             told = f"the schedule will {fleet.next.what} it at {clock(fleet.next.at, now)}"
             yield from self._hanging(paint.dim("· "), f"{told}, in {ahead}", 2, 4)
-        trouble = any(not one.over for one in fleet.troubles) or fleet.state == status.SHORT
+        trouble = any(not one.over and one.code not in CALM for one in fleet.troubles)
+        trouble = trouble or fleet.state == status.SHORT
         if trouble and fleet.shape is not None:
-            for command in fleet.look:
-                yield from self._hanging(paint.dim("· look: "), command, 2, 4)
+            yield from (f"  {paint.dim('· look:')} {command}" for command in fleet.look)
 
     def _missing(self, one: Missing) -> Iterator[str]:
         yield f"{self._paint.bold(one.name)}  not locked"
@@ -215,7 +219,7 @@ class Screen:
         for one in self._found.unasked:
             yield from self._hanging(self._paint.yellow("⚠ "), _could_not(one), 0, 2)
             if one.fix:
-                yield from self._hanging("→ ", shown(one.fix), 4)
+                yield from self._way_out(shown(one.fix), 4)
 
     def _foot(self) -> Iterator[str]:
         found = self._found
@@ -235,15 +239,29 @@ class Screen:
             )
             yield from (self._paint.dim(line) for line in wrap(text, self._width))
 
+    def _way_out(self, fix: str, indent: int) -> Iterator[str]:
+        """What to do. A command stays on one line, however long: it is there to be copied."""
+        if fix.startswith(COMMANDS):
+            yield f"{' ' * indent}→ {fix}"
+        else:
+            yield from self._hanging("→ ", fix, indent)
+
     def _hanging(self, mark: str, text: str, indent: int, hang: int = 0) -> Iterator[str]:
-        """A paragraph behind a mark."""
-        deep = hang or indent + columns_of(mark)
-        lines = wrap(text, max(20, self._width - deep))
+        """A paragraph behind a mark. Words stay whole: many are there to be copied."""
         start = " " * indent + mark
-        yield start + lines[0]
-        yield from (" " * deep + line for line in lines[1:])
+        lines = textwrap.wrap(
+            text,
+            self._width,
+            initial_indent=" " * columns_of(start),
+            subsequent_indent=" " * (hang or columns_of(start)),
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        yield start + lines[0].lstrip() if lines else start.rstrip()
+        yield from lines[1:]
 
 
 def _could_not(one: Unasked) -> str:
     where = f"{one.workload}: " if one.workload else ""
-    return f"{where}could not ask {CLOUDS.get(one.what, shown(one.what))}: {shown(one.why)}"
+    what = one.what if one.what in CLOUDS.values() else f"for {shown(one.what)}"
+    return f"{where}could not ask {what}: {shown(one.why)}"

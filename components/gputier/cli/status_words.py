@@ -81,7 +81,9 @@ def _works(found: Stack) -> str:
     if not wanted and not found.working:
         return "no machine is wanted now"
     if found.working >= wanted:
-        return f"all {plural(found.working, 'machine')} work" if wanted > 1 else "its machine works"
+        return {1: "its machine works", 2: "both machines work"}.get(
+            found.working, f"all {plural(found.working, 'machine')} work"
+        )
     verb = "work" if wanted > 1 else "works"
     return f"{found.working} of {plural(wanted, 'machine')} {verb}"
 
@@ -118,12 +120,20 @@ def _are(names: Sequence[str], what: str) -> str:
 
 def money(found: Stack) -> str:
     """`$31.20/h now, $4,120 since 1 Dec`; unknown is said."""
-    if not found.fleets or not found.answered:
+    nothing = all(fleet.shape is None for fleet in found.fleets) and not found.usd
+    if not found.answered or nothing:
         return ""
-    now = UNKNOWN if found.usd_per_hour is None else units.usd_per_hour(found.usd_per_hour)
+    now = per_hour(found.usd_per_hour)
     if any(fleet.spend.usd_per_hour is None for fleet in found.fleets) and now != UNKNOWN:
         now = f"at least {now}"
     return f"{now} now, {so_far(found.usd, found.counted, found.since)}"
+
+
+def per_hour(usd: float | None) -> str:
+    """`$31.20/h`, `$0/h`."""
+    if usd is None:
+        return UNKNOWN
+    return units.usd_per_hour(usd) if usd else "$0/h"
 
 
 def so_far(usd: float | None, counted: bool, since: float) -> str:
