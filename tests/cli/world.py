@@ -90,7 +90,7 @@ config:
 """
 
 RICH = """\
-environment: prod
+environment: staging
 discounts: [{cloud: aws, families: [g6], percent: 27, reason: a savings plan}]
 workloads:
   chat:
@@ -102,7 +102,8 @@ workloads:
     network: {egress: endpoints}
     clouds: [aws]
     scale: {min: 0, max: 3}
-    budget: {usd_per_month: 100, alerts: [50, 100], action: scale-to-zero}
+    budget: {usd_per_month: 100, alerts: [50, 100], action: scale-to-zero,
+      anomalies: create}
     schedule: [{start: "0 8 * * mon-fri", stop: "0 18 * * mon-fri", timezone: Europe/Berlin}]
     capacity: [{use: spot, max_usd_per_hour: 0.01}, on_demand]
   desk: {purpose: vdi, model: {seats: 2}, clouds: [gcp]}

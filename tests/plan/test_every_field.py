@@ -163,6 +163,7 @@ CASES: dict[str, Case] = {
     "budget.usd_per_month": Case(100, BUDGET),
     "budget.alerts": Case([10], BUDGET),
     "budget.action": Case("scale-to-zero", BUDGET),
+    "budget.anomalies": Case("create", {**AWS, **BUDGET}),
     "budget.billing_account": Case("01AB-23", BUDGET),
     "software.image.id": Case("ami-0abc12345678def00"),
     "software.image.driver": Case("580"),

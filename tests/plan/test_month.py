@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
 from tests.plan.world import in_file, planned
 
-from gputier.plan import Chosen
+from gputier.catalog import load
+from gputier.errors import InvalidInput
+from gputier.plan import Chosen, plan_workload
+from gputier.workload import Workload
 
 HERE = {"clouds": ["aws"], "regions": {"aws": ["us-east-1"]}}
 NIGHTS = [{"start": "0 20 * * *", "stop": "0 6 * * *", "timezone": "UTC"}]  # 10 hours a day
@@ -153,6 +157,60 @@ def test_alerts_are_told_in_money_with_what_then_happens() -> None:
     assert found.alerts_usd == (200, 720)
     assert (found.action, found.billing_account) == ("scale-to-zero", "01AB-23")
     assert found.usd_per_month == 800
+
+
+def test_a_budget_that_empties_the_fleet_says_how_late_it_is_and_when_it_will() -> None:
+    budget = {"usd_per_month": 100, "action": "scale-to-zero"}
+    found = g6(budget=budget, scale={"min": 1, "max": 4})
+    assert found.usd_per_month_at_max is not None
+    late = 12 * found.usd_per_month_at_max / 730
+    day = math.ceil(730 / 24 * 100 / (found.usd_per_month or 0))
+    assert any(
+        note.endswith(f"12 hours of its largest size are ${late:,.0f}") for note in told(found)
+    )
+    assert f"scale-to-zero ends them by day {day}" in told(found)[-1]
+    assert told(g6(budget={**budget, "usd_per_month": 10_000}))[-1].startswith("scale-to-zero acts")
+    assert told(g6(budget={"usd_per_month": 100})) == []
+
+
+def told(found: Chosen) -> list[str]:
+    return [note for note in found.notes if "scale-to-zero" in note]
+
+
+ENDS = {"budget": {"usd_per_month": 9, "action": "scale-to-zero"}}
+
+
+@pytest.mark.parametrize(
+    ("environment", "fields", "path"),
+    [
+        ("prod", ENDS, "budget.action"),
+        ("production", ENDS, "budget.action"),
+        (
+            "dev",
+            {
+                "capacity": {
+                    "use": "capacity_block", "instance_type": "p5.48xlarge", "zone": "use1-az4",
+                },
+                **ENDS,
+            },
+            "budget.action",
+        ),
+        (
+            "dev",
+            {"clouds": ["gcp"], "budget": {"usd_per_month": 9, "anomalies": "create"}},
+            "budget.anomalies",
+        ),
+    ],
+)  # fmt: skip
+def test_what_a_budget_cannot_do_is_refused_when_planning(
+    environment: str, fields: dict[str, Any], path: str
+) -> None:
+    where: dict[str, Any] = {"clouds": ["aws"], "gpu": {"memory": "16GB"}}
+    with pytest.raises(InvalidInput) as refused:
+        plan_workload("job", Workload(**{**where, **fields}), load(), environment)
+    (problem,) = refused.value.problems
+    assert problem.path == path
+    assert problem.hint
 
 
 def test_a_plan_of_unknown_cost_leaves_the_budgets_use_unknown() -> None:

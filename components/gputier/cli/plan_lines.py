@@ -9,6 +9,7 @@ from gputier.cli.floors import floor_text
 from gputier.cli.money import UNKNOWN, amount, per_hour
 from gputier.cli.text import listed
 from gputier.plan import AROUND, Chosen, DriverPlan, Verdict, WorkloadPlan
+from gputier.plan.budget import CREATE
 from gputier.plan.price import LISTED
 from gputier.units import HOURS_PER_MONTH
 
@@ -114,7 +115,10 @@ def budget(c: Chosen) -> Iterator[str]:
     if b.alerts_usd:
         yield f"alerts at {', '.join(amount(a) for a in b.alerts_usd)}"
     if b.action != "none":
-        yield f"at 100 %: {b.action}"
+        yield f"above 100 %: {b.action}"
+    if b.anomalies:
+        whose = "a monitor of its own" if b.anomalies == CREATE else "the account's monitor"
+        yield f"unusual cost from {amount(b.anomaly_usd)}: {whose}"
 
 
 def around(c: Chosen) -> Iterator[str]:

@@ -214,6 +214,7 @@ def _budget(c: Chosen) -> Json | None:
         "used": None if c.budget.used is None else round(c.budget.used, 6),
         "used_at_least": round(c.budget.used_at_least, 6),
         "exceeded": c.budget.exceeded,
+        "anomalies": c.budget.anomalies,
     }
 
 

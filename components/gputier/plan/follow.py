@@ -9,7 +9,7 @@ from typing import NamedTuple
 from gputier.errors import InvalidInput, Problem
 from gputier.plan.actions import schedule_problems
 from gputier.plan.boot import BootPlan, plan_boot
-from gputier.plan.budget import plan_budget
+from gputier.plan.budget import budget_problems, plan_budget
 from gputier.plan.combinations import Decision
 from gputier.plan.egress import egress_problems
 from gputier.plan.fleet import FleetPlan, fleet_problems, plan_fleet, settle
@@ -52,7 +52,10 @@ def chosen_of(ask: Ask, best: Verdict, sharing: int) -> Chosen:
     }
     lent = (parts.storage.borrowed, parts.network.borrowed, parts.monitoring.borrowed)
     cost = _machine_costs(ask, best, scaling)
-    more = (p.notes for p in (parts.network, parts.storage, fleet, scaling, parts.monitoring))
+    at_max = cost.usd_per_month_at_max and cost.usd_per_month_at_max / scaling.hours_per_month
+    budget = plan_budget(ask.need.workload, (cost.usd_per_month, *around.values()), at_max)
+    told = (parts.network, parts.storage, fleet, scaling, parts.monitoring, budget)
+    more = (part.notes for part in told if part is not None)
     return Chosen(
         verdict=best,
         zones=parts.network.zones,
@@ -63,7 +66,7 @@ def chosen_of(ask: Ask, best: Verdict, sharing: int) -> Chosen:
         around_borrowed=any((*lent, licence_borrowed)),
         **parts._asdict(),
         scaling=scaling,
-        budget=plan_budget(ask.need.workload, (cost.usd_per_month, *around.values())),
+        budget=budget,
         commitments=commitments(ask.catalog, best.machine, best.region, _bare(best)),
         boot=boot,
         fleet=fleet,
@@ -122,6 +125,7 @@ def _refuse(ask: Ask, best: Verdict, parts: _Parts, found: tuple[Problem, ...]) 
     """Raises `InvalidInput` with all that the chosen machine cannot be given."""
     problems = [*found, *storage_problems(parts.storage)]
     problems += egress_problems(ask.need.workload, best, parts.network)
+    problems += budget_problems(ask.need.workload, ask.need.environment, best)
     if best.type.cloud == "aws":
         problems += schedule_problems(ask.need.workload.schedule)
     elif ask.need.workload.identity.permissions_boundary:

@@ -254,6 +254,9 @@ def _sorted(values: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(sorted(set(values)))
 
 
+_MONITOR = r"create|arn:aws[a-z\-]*:ce::\d{12}:anomalymonitor/[A-Za-z0-9\-]+"
+
+
 class Budget(Spec):
     """What a workload may cost in a month, and who hears of it."""
 
@@ -267,7 +270,17 @@ class Budget(Spec):
         default=(50, 80, 100), description="Percentages of the amount at which an alert goes out."
     )
     action: Annotated[Action, fields.choice(Action, _ACTION_NAMES)] = Field(
-        default="none", description="What happens at 100 %: none (alerts only), or scale-to-zero."
+        default="none",
+        description="What happens when more than the amount was spent: none (alerts only), or"
+        " scale-to-zero, outside prod: no machine runs until somebody resumes the fleet.",
+    )
+    anomalies: (
+        Annotated[str, fields.text(_MONITOR, "`create`, or the ARN of a cost anomaly monitor")]
+        | None
+    ) = Field(
+        default=None,
+        description="Who watches for unusual cost: `create` for a monitor of this workload's own,"
+        " or the ARN of one that the account has. Default: nobody.",
     )
     billing_account: (
         Annotated[str, fields.text(r"[A-Za-z0-9][A-Za-z0-9\-]*", "a billing account's id")] | None
