@@ -42,7 +42,8 @@ TABLE: dict[str, Row] = {
     # Asked live, by packages that only its sessions load, when they are used.
     "account": Row(f"{DEPLOYED} node", "boto3 botocore google urllib3"),
     # boto3 asks AWS for image ids (`lock --images`), in one function of one command.
-    "cli": Row(f"gputier {DEPLOYED} account review node templates", "click boto3 botocore"),
+    # jinja2 writes the files of `gputier init`.
+    "cli": Row(f"gputier {DEPLOYED} account review node templates", "click jinja2 boto3 botocore"),
     "gputier": Row("errors workload api plan"),
     # Not a package: stage-0's fetcher lies beside what it shares, on a machine without ours.
     "templates": Row("", "fetching"),
@@ -51,7 +52,9 @@ TABLE: dict[str, Row] = {
     "gputier_policies": Row("", "pulumi_policy"),
     # policies/__main__.py, which serves the pack.
     "__main__": Row("gputier_policies", "pulumi_policy"),
-    "stacks": Row(f"gputier {DEPLOYED} {' '.join(CLOUDS)}", "pulumi"),
+    # What a project's own `__main__.py` calls; an installed wheel has it.
+    "program": Row(f"{DEPLOYED} {' '.join(CLOUDS)}", "pulumi"),
+    "stacks": Row("program"),
 }
 
 # A function-level import hides an edge of the table and is a cure for cycles elsewhere. Only these
@@ -330,7 +333,8 @@ ALLOWED = {
     "components/gputier/workload/model.py": "'''See tiers.toml'''\nfrom pydantic import Field",
     "components/gputier/catalog/refresh.py": "from gputier.catalog.refresh_aws import read",
     "components/gputier/aws/fleet.py": "import pulumi_aws\nfrom gputier.boot import render",
-    "stacks/__main__.py": "import sys\nimport pulumi\nfrom gputier.aws import GpuFleet",
+    "components/gputier/program.py": "import pulumi\nfrom gputier.aws import deploy",
+    "stacks/__main__.py": "import sys\nfrom gputier.program import main",
 }
 
 
