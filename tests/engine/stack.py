@@ -339,7 +339,8 @@ class Stack:
         folder = self.project / self._project.get("stackConfigDir", ".")
         return folder / f"Pulumi.{self.name}.yaml"
 
-    def preview(self, *arguments: str, fails: bool = False) -> Result:
+    def preview(self, *arguments: str, fails: bool | None = False) -> Result:
+        """`fails` says how it has to end; None: either way."""
         return self._operate("preview", *arguments, fails=fails)
 
     def up(self, *arguments: str, fails: bool = False) -> Result:
@@ -366,7 +367,7 @@ class Stack:
         done = self.engine.run(self.project, "stack", "export", "-s", self.name)
         return json.loads(done.stdout)["deployment"].get("resources") or []
 
-    def _operate(self, operation: str, *arguments: str, fails: bool) -> Result:
+    def _operate(self, operation: str, *arguments: str, fails: bool | None) -> Result:
         log, began = self.engine.events_file(), time.monotonic()
         command = (operation, "-s", self.name, "--event-log", str(log), *arguments)
         done = self.engine.run(self.project, *command, ok=())
@@ -380,6 +381,6 @@ class Stack:
             stdout=done.stdout,
             stderr=done.stderr,
         )
-        if bool(done.returncode) != fails:
+        if fails is not None and bool(done.returncode) != fails:
             raise PulumiFailed(result)
         return result
