@@ -19,6 +19,10 @@ def test_what_people_read(name: str, golden: Golden) -> None:
     golden(f"status/{name}.txt", text(SCENES[name]()))
 
 
+def test_the_page_shows_one(generated: Callable[[str, str, str], None]) -> None:
+    generated("docs/status.md", "example", f"```\n{text(SCENES['rejecting']())}```")
+
+
 @pytest.mark.parametrize("name", SCENES)
 @pytest.mark.parametrize("width", [60, 80, 160])
 def test_no_line_is_wider_than_the_screen_but_for_words_that_are(name: str, width: int) -> None:

@@ -42,6 +42,8 @@ PAGE = 1000
 #: Four characters that a group adds to its base name (compute API v1, baseInstanceName).
 _SUFFIX = "-[a-z0-9]{4}"
 
+#: Reservations' states in AWS's words (compute.v1, Reservation.status); others are no use any more.
+_HELD = {"CREATING": "pending", "READY": "active", "UPDATING": "active"}
 _LEAVES = ("ABANDONING", "DELETING", "STOPPING", "SUSPENDING")
 _STARTS = ("PENDING", "PROVISIONING", "STAGING", "REPAIRING")
 _STOPS = ("STOPPED", "TERMINATED", "SUSPENDED")
@@ -227,7 +229,7 @@ class _Fleet:
         held: Mapping[str, Any] = found.get("specificReservation") or {}
         total, used = held.get("count"), held.get("inUseCount")
         free = None if total is None else int(total) - int(used or 0)
-        state = "active" if found.get("status") == "READY" else str(found.get("status")).lower()
+        state = _HELD.get(str(found.get("status")), "over")
         return Reservation(name, state, None, None, free, None if total is None else int(total))
 
     def _look(self, place: str) -> tuple[str, ...]:

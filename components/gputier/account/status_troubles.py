@@ -125,7 +125,7 @@ def _grouped(ask: Ask, facts: Facts, row: Known | None, heard: Sequence[Failure]
         row.code if row else newest.code,
         ask.entry.cloud,
         row is not None,
-        row.words if row else newest.said[:SAID] or "the cloud gives no reason",
+        row.words if row else newest.said[:SAID] or newest.code or "the cloud gives no reason",
         _fix(ask, row) if row else (facts.look[0] if facts.look else ""),
         len(times) or len(heard),
         times[0] if times else None,

@@ -178,7 +178,8 @@ class Screen:
         mark = paint.dim("·") if one.over or calm else paint.red("✗")
         words = shown(one.words) if one.known else f"the cloud says: {shown(one.words)}"
         # Names of our own for what clouds only describe mean nothing to a reader.
-        code = f" ({one.code})" if one.code and not one.code.islower() else ""
+        named = one.code and not one.code.islower() and one.code != one.words
+        code = f" ({shown(one.code or '')})" if named else ""
         over = "over: " if one.over else ""
         told = ", ".join(part for part in heard if part)
         text = f"{over}{words}{code}" + (f"; {told}" if told else "")
