@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib import import_module
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,6 +23,9 @@ from gputier.account.status_ask import Clouds, Sessions, ask_stack
 from gputier.account.status_facts import Questions
 from gputier.account.status_reports import MOST_READ, Listing, Reports, counted
 from gputier.account.status_schedule import clock
+from gputier.node import settings as boot
+from gputier.node.gates.base import report_key as node_key
+from gputier.node.result import ORDER
 
 Stubber: Any = import_module("botocore.stub").Stubber
 boto3: Any = import_module("boto3")
@@ -206,9 +211,22 @@ def test_only_reports_that_say_why_are_read_and_the_newest_first() -> None:
     assert found.newest["i-b"].gate == "enforce"
 
 
+@pytest.mark.parametrize("outcome", ORDER)
+def test_a_report_is_found_where_a_node_puts_it(outcome: str) -> None:
+    at = ago(minutes=3)
+    node: Any = SimpleNamespace(
+        host=SimpleNamespace(now=at.timestamp),
+        settings=boot.read(json.dumps({"schema": boot.SCHEMA, "workload": "chat"})),
+        identity=SimpleNamespace(instance_id=ONE),
+    )
+    found = reports(Shelf({node_key(node, {"outcome": outcome}): {}})).newest[ONE]
+    assert (found.outcome, found.at) == (outcome, at.timestamp())
+
+
 def test_keys_that_are_no_reports_are_passed_over() -> None:
     keys = ("reports/chat/", "reports/chat/i-1/notes.txt", "reports/chat/i-1/2026-healthy.json",
-            "reports/chat/i-1/20269999T000000Z-healthy.json")  # fmt: skip
+            "reports/chat/i-1/20269999T000000Z-healthy.json",
+            "reports/chat/i-1/20261201T000000Z-splendid.json")  # fmt: skip
     assert reports(Shelf({key: {} for key in keys})).newest == {}
 
 

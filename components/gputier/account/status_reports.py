@@ -14,7 +14,7 @@ from gputier.account.answers import CannotAsk
 from gputier.account.status_facts import Questions
 from gputier.node import breaker, plain
 from gputier.node.report import SCHEMA
-from gputier.node.result import HEALTHY
+from gputier.node.result import HEALTHY, ORDER
 
 #: Objects of one listing: more reports than a month's of a fleet that fails all day.
 MOST_KEYS = 5000
@@ -108,7 +108,7 @@ class Reports:
 
     def _of(self, key: str) -> Verdict | None:
         found = _KEY.fullmatch(key)
-        if not found:
+        if not found or found["outcome"] not in ORDER:
             return None
         try:
             at = datetime.strptime(found["at"], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
