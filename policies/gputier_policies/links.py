@@ -1,0 +1,46 @@
+"""How the resources of a stack point at each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gputier_policies.values import UNKNOWN, Resource, Stack
+
+#: Properties by which another resource may name one.
+_NAMES = ("id", "name", "arn", "selfLink", "selfLinkUnique", "instanceGroup")
+
+
+class Links:
+    """By what a property was made from, which a preview knows even where its value is not, and by
+    names and ids."""
+
+    def __init__(self, stack: Stack) -> None:
+        self.stack = stack
+        self._named: dict[str, list[Resource]] = {}
+        self._by_urn = {one.urn: one for one in stack.resources if one.urn}
+        for one in stack.resources:
+            for name in dict.fromkeys(one.props.get(word) for word in _NAMES):
+                if isinstance(name, str) and name:
+                    self._named.setdefault(name, []).append(one)
+
+    def follow(self, resource: Resource, path: str, *types: str) -> Resource | None:
+        """The resource of one of these types that a property points at; None when it is not here,
+        or when several may be meant."""
+        value = resource.at(path)
+        if isinstance(value, str) and value:
+            for key in (value, value.rsplit("/", 1)[-1], value.rsplit(":", 1)[-1]):
+                for found in self._named.get(key, ()):
+                    if found.type in types:
+                        return found
+        if value is UNKNOWN or value:
+            top = path.split(".")[0].split("[")[0]
+            made = [self._by_urn.get(urn) for urn in resource.sources.get(top, ())]
+            fitting = [found for found in made if found and found.type in types]
+            return fitting[0] if len(fitting) == 1 else None
+        return None
+
+    def pointing_at(self, target: Resource, path: str, *types: str) -> Iterator[Resource]:
+        """The resources of these types whose property points at `target`."""
+        for one in self.stack.of(*types):
+            if self.follow(one, path, target.type) is target:
+                yield one
