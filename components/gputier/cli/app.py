@@ -9,6 +9,7 @@ from gputier.cli import console
 from gputier.cli.command import Group, Lazy
 
 COMMANDS = {
+    "init": Lazy("gputier.cli.init:init", "Write a project: stacks, locks, policies and CI."),
     "plan": Lazy(
         "gputier.cli.plan:plan", "Choose a machine for each workload, priced and explained."
     ),
@@ -23,7 +24,10 @@ COMMANDS = {
     ),
     "render": Lazy("gputier.cli.render:render", "Print exactly what a node is given at boot."),
     "review": Lazy("gputier.cli.review:review", "Say what a change costs and risks."),
-    "status": Lazy("gputier.cli.status:status", "Say what runs, what it costs, and what does not."),
+    "doctor": Lazy(
+        "gputier.cli.doctor:doctor", "Ask the account whether it can take what a stack deploys."
+    ),
+    "status": Lazy("gputier.cli.status:status", "Say what runs of a stack, what it costs, and why something does not."),
     "node": Lazy("gputier.cli.node:node", "Build the validator that a machine runs on itself."),
     "completion": Lazy(
         "gputier.cli.completion:completion", "Print the completion script of a shell."
