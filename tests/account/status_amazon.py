@@ -104,8 +104,12 @@ class _Cut(_Pages):
         (page,) = super().paginate(**parameters)
         most = config.get("MaxItems")
         if most is not None:
-            page = {k: v[:most] if isinstance(v, list) else v for k, v in page.items()}
+            page = {key: _first(value, most) for key, value in page.items()}
         return [page]
+
+
+def _first(value: Any, most: int) -> Any:
+    return value[:most] if isinstance(value, list) else value  # pyright: ignore[reportUnknownVariableType]
 
 
 def _fleet(machine: Mapping[str, Any]) -> str | None:

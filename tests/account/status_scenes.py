@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 from tests.account.google_account import FORBIDDEN
 from tests.account.status_amazon import (
@@ -57,6 +58,15 @@ workloads:
     scale: {min: 1, max: 8, metric: gpu_utilization, target: 70}
     schedule: [{start: "0 19 * * *", stop: "0 6 * * *", timezone: Europe/Berlin}]
 """
+
+
+def one(state: str = "InService", **more: Any) -> Account:
+    """A group with one machine, started three hours ago."""
+    aws = Account()
+    aws.groups = [group(GROUP, [(ONE, state)])]
+    aws.machines = [machine(GROUP, ONE, ago(hours=3), **more)]
+    aws.activities = [launch(GROUP, ago(hours=3), ONE)]
+    return aws
 
 
 def well() -> Stack:

@@ -79,11 +79,20 @@ def cannot(message: str = "no credentials", fix: str = "aws sso login") -> Any:
     return session
 
 
+def asking(cloud: Any) -> Any:
+    """A cloud that anybody can ask."""
+
+    def session(_account: StackAccount) -> Any:
+        return cloud.session()
+
+    return session
+
+
 def ask(asked: Asked, aws: Any = None, gcp: Any = None, now: datetime = NOW) -> Stack:
     """What there is to say, one fleet after the other."""
     sessions = Sessions(
-        aws=cannot() if aws is None else lambda _account: aws.session(),
-        gcp=cannot() if gcp is None else lambda _account: gcp.session(),
+        aws=cannot() if aws is None else asking(aws),
+        gcp=cannot() if gcp is None else asking(gcp),
     )
     return ask_stack(asked, Clouds(asked.account, sessions), now.timestamp(), together=1)
 

@@ -113,7 +113,11 @@ def test_activities_are_read_over_all_pages_and_not_beyond_the_most(
     monkeypatch.setattr(status_aws, "MOST_ACTIVITIES", 4)
     session = AwsSession(lambda service, _region: clients[service], errors, "us-east-1")
     wanted = stack()
-    clouds = Clouds(wanted.account, Sessions(aws=lambda _: session))
+
+    def aws(_account: Any) -> Any:
+        return session
+
+    clouds = Clouds(wanted.account, Sessions(aws))
     found = ask_stack(wanted, clouds, ago().timestamp(), together=1)
     (fleet,) = found.fleets
     assert fleet.troubles[0].times == 4
@@ -185,7 +189,9 @@ def reports(shelf: Shelf, *present: str) -> Reports:
 
 
 def test_of_more_reports_than_are_listed_those_of_machines_that_are_there_are_found() -> None:
-    objects = {report_key("chat", f"i-{n:03}", ago(days=3), "healthy"): {} for n in range(9)}
+    objects: dict[str, Any] = {
+        report_key("chat", f"i-{n:03}", ago(days=3), "healthy"): {} for n in range(9)
+    }
     assert set(reports(Shelf(objects, most=4)).newest) == {"i-000", "i-001", "i-002", "i-003"}
     assert "i-008" in reports(Shelf(objects, most=4), "i-008").newest
 

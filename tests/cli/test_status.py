@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from tests.account.status_amazon import NOW, Account, ago, group, launch, machine
 from tests.account.status_scenes import SCENES
-from tests.account.status_world import cannot
+from tests.account.status_world import asking, cannot
 from tests.cli.schemas import Schemas
 from tests.cli.world import DEV, Run
 
@@ -35,8 +35,7 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Account:
     found.groups = [group(GROUP, [(ONE, "InService")])]
     found.machines = [machine(GROUP, ONE, ago(hours=3))]
     found.activities = [launch(GROUP, ago(hours=3), ONE)]
-    sessions = Sessions(aws=lambda _account: found.session(), gcp=cannot())
-    monkeypatch.setattr(status_run, "SESSIONS", sessions)
+    monkeypatch.setattr(status_run, "SESSIONS", Sessions(aws=asking(found), gcp=cannot()))
     monkeypatch.setattr(status_run, "now", NOW.timestamp)
     return found
 
@@ -200,7 +199,10 @@ def test_watching_in_json_prints_a_document_each_time(
 def test_a_terminal_is_cleared_before_each_look(
     run: Run, locked: Path, aws: Account, three: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(console, "is_terminal", lambda _stream: True)
+    def is_terminal(_stream: Any) -> bool:
+        return True
+
+    monkeypatch.setattr(console, "is_terminal", is_terminal)
     monkeypatch.setenv("TERM", "xterm")
     ran = run("status", "prod", "--watch", "5")
     assert ran.out.count("\x1b[H\x1b[2J") == 3

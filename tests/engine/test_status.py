@@ -29,11 +29,15 @@ errors: Any = import_module("botocore.exceptions")
 def stack(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stack:
     """A group and a lone machine, declared and locked; AWS is asked as the engine's stand-in."""
 
+    session = AwsSession(engine.aws.client, errors, "us-east-1")
+
+    def aws(_account: Any) -> Any:
+        return session
+
     def google(_account: Any) -> Any:
         raise CannotAsk("nobody asked for Google")
 
-    session = AwsSession(engine.aws.client, errors, "us-east-1")
-    monkeypatch.setattr(status_run, "SESSIONS", Sessions(aws=lambda _: session, gcp=google))
+    monkeypatch.setattr(status_run, "SESSIONS", Sessions(aws, google))
     return locked(engine, project(tmp_path, {"dev": {"workloads": {"job": JOB, "desk": DESK}}}))
 
 

@@ -265,7 +265,7 @@ class _Fleet:
                 return Reservation(id_, status_errors.HELD_GONE, None, None, None, None)
             self._questions.note(f"the reservation {id_}", error)
             return None
-        found: Mapping[str, Any] = next(iter(listed), {})
+        found: Mapping[str, Any] = listed[0] if listed else {}
         return Reservation(
             id_,
             str(found.get("State", "unknown")),
