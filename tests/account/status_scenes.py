@@ -239,9 +239,7 @@ def deleted() -> Stack:
     return ask(stack(), aws)
 
 
-def block() -> Stack:
-    """A capacity block that has not begun."""
-    text = """\
+BLOCK = """\
 workloads:
   chat:
     purpose: training
@@ -256,20 +254,24 @@ workloads:
       start: "2026-12-12T11:30:00Z"
       end: "2026-12-14T11:30:00Z"
 """
+
+
+def block() -> Stack:
+    """A capacity block that has not begun."""
     aws = Account()
     aws.groups = [group(GROUP, size=(0, 0, 2))]
     aws.reservations = [
         {
             "CapacityReservationId": "cr-0123456789abcdef0",
             "State": "scheduled",
-            "StartDate": NOW + timedelta(days=2),
-            "EndDate": NOW + timedelta(days=4),
+            "StartDate": NOW + timedelta(days=2, minutes=45),
+            "EndDate": NOW + timedelta(days=4, minutes=45),
             "TotalInstanceCount": 2,
             "AvailableInstanceCount": 0,
         }
     ]
     entry = {"capacity": "capacity_block", "instance_type": "p5.48xlarge", "usd_per_hour": None}
-    return ask(stack(text, chat=entry), aws)
+    return ask(stack(BLOCK, chat=entry), aws)
 
 
 def flexing() -> Stack:

@@ -154,6 +154,13 @@ def test_a_report_that_is_no_json_or_of_another_schema_explains_nothing() -> Non
         assert "its report says config" in text(found)
 
 
+def test_a_refusal_to_tell_of_a_group_that_is_there_is_not_taken_for_nothing() -> None:
+    aws = one()
+    aws.activities = "ValidationError"
+    (unasked,) = ask(stack(), aws).unasked
+    assert unasked.what == "the scaling activities of demo-prod-chat"
+
+
 def test_a_group_of_which_nobody_has_heard_is_not_deployed() -> None:
     aws = Account()
     aws.activities = "ValidationError"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.account.amazon_account import KEYS, errors
 from tests.account.status_amazon import ago, group, launch, report, report_key, terminate
-from tests.account.status_scenes import GONE_BY_EC2, GROUP, NIGHTS, ONE, TWO
+from tests.account.status_scenes import BLOCK, GONE_BY_EC2, GROUP, NIGHTS, ONE, TWO
 from tests.account.status_world import CHAT, declared, stack
 
 from gputier.account import status_activities, status_aws
@@ -142,7 +142,7 @@ def test_the_next_change_is_the_schedules_in_its_own_time_zone(
     hour: int, runs: bool, what: str, next_hour: int
 ) -> None:
     now = datetime(2026, 12, 10, hour, 30, tzinfo=UTC)
-    found = clock(declared(NIGHTS).workloads["chat"], now.timestamp())
+    found = clock(declared(NIGHTS).workloads["chat"], "on_demand", now.timestamp())
     assert found.runs is runs
     assert found.next is not None
     at = datetime.fromtimestamp(found.next.at, UTC)
@@ -150,10 +150,33 @@ def test_the_next_change_is_the_schedules_in_its_own_time_zone(
 
 
 def test_without_a_schedule_and_beyond_its_calendar_nothing_is_said() -> None:
-    assert clock(declared(CHAT).workloads["chat"], 0.0) == (None, None)
-    assert clock(None, 0.0) == (None, None)
+    assert clock(declared(CHAT).workloads["chat"], "on_demand", 0.0) == (None, None)
+    assert clock(None, "spot", 0.0) == (None, None)
     far = datetime(2031, 1, 1, tzinfo=UTC).timestamp()
-    assert clock(declared(NIGHTS).workloads["chat"], far) == (None, None)
+    assert clock(declared(NIGHTS).workloads["chat"], "spot", far) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("day", "what", "at"),
+    [
+        (10, "start", "2026-12-12T11:30"),
+        (
+            13,
+            "stop",
+            "2026-12-14T10:45",
+        ),  # 30 minutes before its end it is taken, 15 are for leaving
+        (15, None, None),
+    ],
+)
+def test_what_is_reserved_begins_and_ends_at_its_times(
+    day: int, what: str | None, at: str | None
+) -> None:
+    now = datetime(2026, 12, day, 12, tzinfo=UTC).timestamp()
+    found = clock(declared(BLOCK).workloads["chat"], "capacity_block", now).next
+    assert (found and found.what) == what
+    shown = found and datetime.fromtimestamp(found.at, UTC).strftime("%Y-%m-%dT%H:%M")
+    assert shown == at
+    assert clock(declared(BLOCK).workloads["chat"], "on_demand", now).next is None
 
 
 # --- reports ---------------------------------------------------------------------------------

@@ -124,6 +124,43 @@ def test_a_group_that_is_asked_for_no_machine_says_so_and_by_night_the_schedule_
     assert trouble.code == "at-zero", "at 21:00 in Berlin it should run"
 
 
+DESK = """\
+workloads:
+  chat:
+    purpose: development
+    gpu: {memory: 16GB}
+    schedule: [{start: "0 19 * * *", stop: "0 6 * * *", timezone: Europe/Berlin}]
+"""
+SOMEBODY = {"Code": "Client.UserInitiatedShutdown", "Message": "User initiated shutdown"}
+
+
+def test_a_lone_machine_that_its_hours_stopped_is_not_wanted() -> None:
+    aws = Account()
+    aws.machines = [machine(GROUP, ONE, ago(days=3), "stopped", StateReason=SOMEBODY)]
+    found = ask(stack(DESK), aws)
+    assert (only(found).state, only(found).size) == ("empty", (0, 0, 1))
+    assert [trouble.code for trouble in only(found).troubles] == ["asleep"]
+    assert text(found).startswith("prod: no machine is wanted now, 1 is stopped")
+
+
+def test_a_lone_machine_that_is_stopped_in_its_hours_was_stopped_by_somebody() -> None:
+    aws = Account()
+    aws.machines = [machine(GROUP, ONE, ago(days=3), "stopped", StateReason=SOMEBODY)]
+    found = ask(stack(DESK), aws, now=NOW.replace(hour=20))
+    (trouble,) = only(found).troubles
+    assert (trouble.code, trouble.over) == ("Client.UserInitiatedShutdown", False)
+    assert "CloudTrail knows who" in trouble.fix
+    assert text(found).startswith("prod: 0 of 1 machine works, 1 is stopped")
+
+
+def test_a_lone_spot_machine_that_ec2_stopped_says_so() -> None:
+    aws = Account()
+    reason = {"Code": "Server.SpotInstanceShutdown", "Message": "no"}
+    aws.machines = [machine(GROUP, ONE, ago(days=3), "stopped", StateReason=reason)]
+    (trouble,) = only(ask(stack(), aws)).troubles
+    assert trouble.words == "EC2 stopped a Spot machine"
+
+
 HELD = """\
 workloads:
   chat:
@@ -241,12 +278,21 @@ def test_the_price_of_a_lock_is_for_all_its_machines() -> None:
     assert only(found).spend.usd_per_hour == 2.0
 
 
+def test_a_machine_that_came_before_all_that_is_told_ran_since_the_month_began() -> None:
+    aws = one()
+    aws.activities.append(terminate(GROUP, MONTH + timedelta(hours=5), TWO, "a user request"))
+    spend = only(ask(stack(), aws)).spend
+    assert (spend.hours, spend.not_counted) == (3 + 5, ())
+
+
 def test_a_machine_whose_beginning_nobody_knows_is_not_counted() -> None:
     aws = one()
-    aws.activities.append(terminate(GROUP, ago(hours=5), TWO, "a user request"))
+    early = [launch(GROUP, ago(minutes=n), "", "Failed", FULL) for n in range(1, 2500)]
+    aws.activities = [terminate(GROUP, ago(minutes=1), TWO, "a user request"), *early]
     spend = only(ask(stack(), aws)).spend
     assert spend.hours == 3
-    assert spend.not_counted == ("1 that went this month: when they came, or went, is not known",)
+    told = "1 that went this month: when they came, or went, is not known"
+    assert spend.not_counted[0] == told
 
 
 def test_activities_that_are_cut_off_make_the_money_a_lower_bound() -> None:
@@ -258,6 +304,24 @@ def test_activities_that_are_cut_off_make_the_money_a_lower_bound() -> None:
     )
     assert "at least $3.96 since 1 Dec" in text(found)
     assert only(found).troubles[0].times == 2000
+
+
+def test_what_is_reserved_is_paid_for_when_nothing_runs_in_it() -> None:
+    aws = Account()
+    aws.groups = [group(GROUP, size=(0, 0, 1))]
+    aws.reservations = [{"CapacityReservationId": "cr-0123456789abcdef0", "State": "active"}]
+    found = ask(stack(HELD, chat={"capacity": "reservation"}), aws)
+    (told,) = only(found).spend.not_counted
+    assert told == "what of the reservation stands empty, which is paid for all the same"
+    assert "price unknown since 1 Dec" in text(found)
+
+
+def test_a_lone_machine_that_ran_before_the_month_is_counted_whole() -> None:
+    aws = Account()
+    aws.machines = [machine(GROUP, ONE, MONTH - timedelta(days=3))]
+    assert only(ask(stack(), aws)).spend.not_counted == ()
+    aws.machines = [machine(GROUP, ONE, MONTH + timedelta(hours=3))]
+    assert only(ask(stack(), aws)).spend.not_counted == ("hours before it was started last",)
 
 
 def test_interruptions_are_counted_for_spot_and_zero_is_known_zero() -> None:

@@ -99,6 +99,10 @@ def test_a_stack_that_is_not_there_is_a_mistake(run: Run, locked: Path) -> None:
     assert "did you mean `prod`?" in ran.err
 
 
+def test_standard_input_has_no_lock(run: Run, project: Path) -> None:
+    assert run("status", "-").code == 2
+
+
 @pytest.mark.parametrize("typed", ["1", "0", "100000", "soon", "prod"])
 def test_watch_takes_seconds(run: Run, project: Path, typed: str) -> None:
     ran = run("status", "prod", "--watch", typed)

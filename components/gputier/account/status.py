@@ -171,8 +171,7 @@ def _sum(parts: Iterable[float | None]) -> float | None:
 
 def fleet(ask: Ask, facts: Facts, reports: Reports, count: Count | None, clock: Clock) -> Fleet:
     """A fleet, of what the cloud and the nodes say."""
-    # Reports outlive what made them.
-    facts = facts._replace(before=facts.before or bool(reports.newest))
+    facts = _settled(ask, facts, reports, clock)
     machines = tuple(_machine(ask, facts, live, reports) for live in facts.live)
     gone = tuple(_gone(ask, facts, reports))
     size = facts.size
@@ -199,6 +198,22 @@ def fleet(ask: Ask, facts: Facts, reports: Reports, count: Count | None, clock: 
     )
 
 
+def _settled(ask: Ask, facts: Facts, reports: Reports, clock: Clock) -> Facts:
+    """The facts with what follows of them together."""
+    # Reports outlive what made them.
+    facts = facts._replace(before=facts.before or bool(reports.newest))
+    if facts.whole:
+        # All of the month is told, so a machine whose coming is not told came before it.
+        came = (one.started or (ask.month if one.ended else None) for one in facts.gone)
+        gone = zip(facts.gone, came, strict=True)
+        facts = facts._replace(gone=tuple(one._replace(started=at) for one, at in gone))
+    stopped = bool(facts.live) and all(live.stage == STOPPED for live in facts.live)
+    if facts.shape == LONE and clock.runs is False and stopped:
+        # It is stopped by its hours, and nobody wants it now.
+        return facts._replace(size=Size(0, 0, 1), failures=())
+    return facts
+
+
 def _state(facts: Facts, machines: Sequence[Machine], size: Size | None) -> str:
     if not facts.known:
         return UNKNOWN
@@ -206,7 +221,7 @@ def _state(facts: Facts, machines: Sequence[Machine], size: Size | None) -> str:
         return DELETED if facts.before else NOT_DEPLOYED
     working = sum(1 for machine in machines if machine.state in WORKING)
     wanted = size.wanted if size else 0
-    if not machines and not wanted:
+    if not wanted and all(machine.state == STOPPED for machine in machines):
         return EMPTY
     return WELL if working >= wanted and all(m.state != FAILING for m in machines) else SHORT
 

@@ -82,8 +82,12 @@ def ask_stack(asked: Asked, clouds: Clouds, now: float, together: int = TOGETHER
     """Everything there is to say of a stack at a moment. Never raises for what a cloud answers."""
     wanted = [_ask(asked, name, now) for name in sorted(asked.lock.entries if asked.lock else ())]
     whole = _sessions(clouds, {ask.entry.cloud for ask in wanted})
-    with ThreadPoolExecutor(max(1, together)) as pool:
+    pool = ThreadPoolExecutor(max(1, together))
+    try:
         told = list(pool.map(partial(_fleet, clouds, whole), wanted))
+    finally:
+        # Who interrupts does not wait for answers that are still to come.
+        pool.shutdown(wait=False, cancel_futures=True)
     unasked = [*whole.values(), *(one for _, found in told for one in found)]
     return Stack(
         asked.declaration.name,
@@ -122,7 +126,7 @@ def _sessions(clouds: Clouds, wanted: set[str]) -> dict[str, Unasked]:
 
 def _fleet(clouds: Clouds, whole: Mapping[str, Unasked], ask: Ask) -> tuple[Fleet, list[Unasked]]:
     questions = Questions(ask.workload)
-    times = clock(ask.declared, ask.now)
+    times = clock(ask.declared, ask.entry.capacity, ask.now)
     if ask.entry.cloud in whole:
         silent = Reports(_Nothing(), ask.resources, questions)
         silent.asked = False

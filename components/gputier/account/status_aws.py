@@ -23,6 +23,7 @@ from gputier.account.status_facts import (
     VANISHED,
     Ask,
     Facts,
+    Failure,
     Life,
     Live,
     Questions,
@@ -143,7 +144,7 @@ class _Fleet:
             self._questions.note(f"the group {self._group} in {self._region}", error)
             return Facts(known=False, look=self._look())
         machines = self._machines()
-        story, whole = self._story()
+        story, whole = self._story(group)
         story = activities.named(story, _zone_ids(machines or ()))
         live = list(self._live(group, machines or (), story))
         lone = group is None and bool(live)
@@ -154,7 +155,7 @@ class _Fleet:
             size=_size(group, live),
             live=tuple(live),
             gone=tuple(self._gone(machines or (), story)),
-            failures=story.failures,
+            failures=(*story.failures, *(_ended(machines or ()) if group is None else ())),
             came=story.came,
             stopped=_stopped(group),
             reservation=self._reservation(),
@@ -188,7 +189,7 @@ class _Fleet:
             return None
         return [machine for one in found for machine in one.get("Instances", ())]
 
-    def _story(self) -> tuple[activities.Story, bool]:
+    def _story(self, group: Mapping[str, Any] | None) -> tuple[activities.Story, bool]:
         """What the activities tell, and whether they go back to the month's beginning."""
         try:
             found = self._session.every(
@@ -201,7 +202,7 @@ class _Fleet:
                 PaginationConfig={"MaxItems": MOST_ACTIVITIES, "PageSize": PAGE},
             )
         except CannotAsk as error:
-            if error.code == "ValidationError":  # no group has ever had this name
+            if group is None and error.code == "ValidationError":  # none ever had this name
                 return activities.read(()), True
             self._questions.note(f"the scaling activities of {self._group}", error)
             return activities.read(()), False
@@ -321,6 +322,16 @@ def _lone(machine: Mapping[str, Any]) -> Live | None:
         str(machine["InstanceId"]),
         _is_spot(machine),
     )
+
+
+def _ended(machines: Sequence[Mapping[str, Any]]) -> Iterator[Failure]:
+    """Why machines of no group are stopped, or ended: EC2 tells for about an hour."""
+    for machine in machines:
+        reason: Mapping[str, Any] = machine.get("StateReason") or {}
+        tags = {tag.get("Key") for tag in machine.get("Tags", ())}
+        if reason.get("Code") and "aws:autoscaling:groupName" not in tags:
+            said = str(reason.get("Message") or reason["Code"])
+            yield Failure(None, str(reason["Code"]), said)
 
 
 def _zone_ids(machines: Sequence[Mapping[str, Any]]) -> dict[str, str]:

@@ -7,10 +7,12 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from gputier.account.status_facts import STOPPED, Ask, Facts, Life, Live
+from gputier.account.status_facts import LONE, STOPPED, Ask, Facts, Life, Live
 from gputier.lock import Entry
 
 HOUR = 3600.0
+#: What is paid for whether a machine runs in it or not.
+HELD = ("reservation", "capacity_block")
 
 
 class Spend(NamedTuple):
@@ -98,7 +100,10 @@ def _missing(ask: Ask, facts: Facts, gone: Sequence[Life]) -> Iterator[str]:
         yield f"{count} that went this month: when they came, or went, is not known"
     if not facts.whole:
         yield "machines that have gone this month, as far as the cloud does not list them"
-    if facts.shape == "lone" and any(m.stage != STOPPED for m in facts.live):
+    runs = [m for m in facts.live if m.stage != STOPPED]
+    if facts.shape == LONE and any(m.started is None or m.started > ask.month for m in runs):
         yield "hours before it was started last"
-    if any(m.stage == STOPPED for m in facts.live):
+    if len(runs) < len(facts.live):
         yield "hours before it was stopped"
+    if ask.entry.capacity in HELD:
+        yield "what of the reservation stands empty, which is paid for all the same"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from gputier.plan.actions import START, STOP
+from gputier.plan.fleet import BLOCK_ROOM, BLOCK_TAKEN
 from gputier.workload import Workload, schedule
 
 MINUTE = 60
@@ -24,10 +26,11 @@ class Clock(NamedTuple):
     next: Change | None
 
 
-def clock(workload: Workload | None, now: float) -> Clock:
-    """The schedule's part. Its calendar ends with 2028; after that nothing is said."""
+def clock(workload: Workload | None, capacity: str, now: float) -> Clock:
+    """The schedule's part, else that of what is reserved. A schedule's calendar ends with 2028;
+    after that nothing is said."""
     if workload is None or not workload.schedule:
-        return Clock(None, None)
+        return Clock(None, _reserved(workload, capacity, now))
     minute = int(now // MINUTE)
     entries = dict.fromkeys((e.start, e.stop, e.timezone) for e in workload.schedule)
     spans = [window for entry in entries for window in schedule.windows(*entry)]
@@ -38,3 +41,23 @@ def clock(workload: Workload | None, now: float) -> Clock:
         return Clock(None, None)
     at, what = min(ahead)
     return Clock(runs, Change(what, float(at * MINUTE)))
+
+
+def _reserved(workload: Workload | None, capacity: str, now: float) -> Change | None:
+    """Machines come when what is reserved begins, and go before a block ends."""
+    uses = [c for c in (workload.capacity if workload else ()) if c.use == capacity]
+    if not uses:
+        return None
+    starts, ends = _moment(uses[0].start), _moment(uses[0].end)
+    if starts is not None and starts > now:
+        return Change(START, starts)
+    if ends is None or capacity != "capacity_block":
+        return None
+    gone = ends - (BLOCK_TAKEN + BLOCK_ROOM).total_seconds()
+    return Change(STOP, gone) if gone > now else None
+
+
+def _moment(text: str | None) -> float | None:
+    if text is None:
+        return None
+    return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC).timestamp()

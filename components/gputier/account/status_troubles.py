@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from gputier.account import status_errors
 from gputier.account.status_errors import AUTOSCALER_OFF, Known
-from gputier.account.status_facts import SERVING, Ask, Facts, Failure, Reservation
+from gputier.account.status_facts import SERVING, STOPPED, Ask, Facts, Failure, Reservation
 from gputier.account.status_reports import Count
 from gputier.account.status_schedule import Clock
 from gputier.plan.actions import START
@@ -66,7 +66,8 @@ def _standing(ask: Ask, facts: Facts, count: Count | None, clock: Clock) -> Iter
         held.append(_ours(ask, status_errors.FLEX, None))
     yield from held
     wanted = facts.size.wanted if facts.size else None
-    if facts.shape is not None and wanted == 0 and not facts.live and not held:
+    runs = any(live.stage != STOPPED for live in facts.live)
+    if facts.shape is not None and wanted == 0 and not runs and not held:
         asleep = clock.runs is False or (clock.next is not None and clock.next.what == START)
         yield _ours(ask, status_errors.ASLEEP if asleep else status_errors.AT_ZERO, None)
 

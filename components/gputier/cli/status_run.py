@@ -18,7 +18,7 @@ from gputier.cli.console import Paint
 from gputier.cli.inputs import json_text
 from gputier.cli.status import StatusArguments
 from gputier.cli.status_text import Screen
-from gputier.errors import ExitCode
+from gputier.errors import ExitCode, InvalidInput, Problem
 from gputier.lock import lock_path, read_lock
 from gputier.workload import Declaration, resolve
 from gputier.workload.project import require
@@ -64,6 +64,8 @@ def _watched(typed: StatusArguments, every: float) -> int:
 
 def _asked(typed: StatusArguments) -> list[Asked]:
     """Read anew each time: a lock that was just written counts at the next look."""
+    if typed.target == "-":
+        raise InvalidInput(Problem("", "standard input has no lock beside it", "name a stack"))
     return [_files(declaration) for declaration in resolve(typed.target, Path.cwd())]
 
 

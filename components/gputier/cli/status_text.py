@@ -203,7 +203,7 @@ class Screen:
             yield from self._hanging(paint.dim("· "), told, 2, 4)
         if fleet.next is not None:
             ahead = age(fleet.next.at - now)
-            told = f"the schedule will {fleet.next.what} it at {clock(fleet.next.at, now)}"
+            told = f"machines {fleet.next.what} at {clock(fleet.next.at, now)}"
             yield from self._hanging(paint.dim("· "), f"{told}, in {ahead}", 2, 4)
         trouble = any(not one.over and one.code not in CALM for one in fleet.troubles)
         trouble = trouble or fleet.state == status.SHORT

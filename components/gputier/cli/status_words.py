@@ -138,7 +138,7 @@ def per_hour(usd: float | None) -> str:
 
 def so_far(usd: float | None, counted: bool, since: float) -> str:
     """`$812 since 1 Dec`, with `at least` where something is not counted."""
-    if usd is None:
+    if usd is None or not (usd or counted):
         return f"{UNKNOWN} since {day(since)}"
     return f"{'' if counted else 'at least '}{amount(usd)} since {day(since)}"
 
