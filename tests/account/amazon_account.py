@@ -15,8 +15,10 @@ Validator: Any = import_module("botocore.validate").ParamValidator
 Stubber: Any = import_module("botocore.stub").Stubber
 
 KEYS = {"aws_access_key_id": "x", "aws_secret_access_key": "x"}
-#: One session: loading the models of the services takes most of a second.
+#: One session, and one client of a service in a region: loading models takes most of a second.
 _SESSION = Session()
+_MADE: dict[tuple[str, str], Any] = {}
+_LOCK = threading.Lock()
 
 
 class Amazon:
@@ -28,7 +30,6 @@ class Amazon:
     def __init__(self) -> None:
         self.answers: dict[tuple[str, str], Any] = {}
         self.asked: list[tuple[str, str, str, Mapping[str, Any]]] = []
-        self._lock = threading.Lock()
 
     def has(self, service: str, call: str, answer: Any) -> None:
         """A dict, an exception, or the code of a refusal. A function is given the parameters."""
@@ -38,9 +39,10 @@ class Amazon:
         return AwsSession(self.client, errors, region)
 
     def client(self, service: str, region: str) -> Any:
-        with self._lock:
-            client: Any = _SESSION.create_client(service, region_name=region, **KEYS)
-        return _Client(client, self, service, region)
+        with _LOCK:
+            if (service, region) not in _MADE:
+                _MADE[service, region] = _SESSION.create_client(service, region_name=region, **KEYS)
+        return _Client(_MADE[service, region], self, service, region)
 
 
 class _Client:
@@ -68,7 +70,7 @@ class _Client:
         answer = account.answers.get((self._service, call), "AccessDenied")
         if callable(answer):
             answer = answer(parameters)
-        with account._lock, Stubber(self._client) as stub:  # pyright: ignore[reportPrivateUsage]
+        with _LOCK, Stubber(self._client) as stub:
             if isinstance(answer, str):
                 stub.add_client_error(call, answer, "no")
             elif isinstance(answer, Exception):

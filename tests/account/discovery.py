@@ -74,8 +74,8 @@ def find(method: str, url: str) -> tuple[Mapping[str, Any], Method]:
     root = api["rootUrl"] + api["servicePath"]
     assert base.startswith(root.replace("www.", "compute.")), (base, root)
     rest = whole[len(api["rootUrl"] + api["servicePath"]) :]
-    for one in _methods(api):
-        if one["httpMethod"] == method and _matches(one, rest):
+    for pattern, one in _patterns(DOCUMENTS[base]):
+        if one["httpMethod"] == method and _matches(pattern, one, rest):
             return api, one
     raise Undescribed(f"no method of {api['id']} is {method} {rest}")
 
@@ -86,15 +86,22 @@ def _methods(node: Mapping[str, Any]) -> Iterator[Method]:
         yield from _methods(below)
 
 
-def _matches(method: Method, path: str) -> bool:
-    parts = re.split(r"(\{[^}]+\})", method["path"])
-    names = [part[1:-1] for part in parts if part.startswith("{")]
-    pattern = "".join(_part(part) for part in parts)
-    found = re.fullmatch(pattern, path)
+@cache
+def _patterns(name: str) -> list[tuple[re.Pattern[str], Method]]:
+    """Every method, with what its paths look like."""
+    return [
+        (re.compile("".join(map(_part, re.split(r"(\{[^}]+\})", one["path"])))), one)
+        for one in _methods(document(name))
+    ]
+
+
+def _matches(pattern: re.Pattern[str], method: Method, path: str) -> bool:
+    found = pattern.fullmatch(path)
     if found is None:
         return False
+    names = re.findall(r"\{\+?([^}]+)\}", method["path"])
     for name, value in zip(names, found.groups(), strict=True):
-        wanted = method["parameters"][name.lstrip("+")].get("pattern")
+        wanted = method["parameters"][name].get("pattern")
         if wanted and not re.search(wanted, value):
             return False
     return True

@@ -5,11 +5,11 @@ What could not be asked is never good and never bad: it says why, and what would
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 GOOD, BAD, UNASKED = "good", "bad", "could-not-ask"
-STATES = (GOOD, BAD, UNASKED)
+#: The worst first.
+STATES = (BAD, UNASKED, GOOD)
 
 #: Why a question was not answered.
 MISSING, CREDENTIALS, RIGHT, WAY, OFF, BUSY, OTHER = (
@@ -21,11 +21,13 @@ MISSING, CREDENTIALS, RIGHT, WAY, OFF, BUSY, OTHER = (
     "busy",  # too many questions
     "other",  # the cloud's own words
 )
+#: With these no other question of the same cloud is answered either.
+FOR_ALL = (MISSING, CREDENTIALS, WAY)
 
 
 class CannotAsk(Exception):
     """A question that was not answered. `kind` is one of the words above, `code` the cloud's own
-    name of the error (``""`` where none came back), `fix` a command or a sentence to act on."""
+    name of the error ("" where none came back), `fix` a command or a sentence to act on."""
 
     def __init__(self, message: str, fix: str = "", kind: str = OTHER, code: str = "") -> None:
         super().__init__(message)
@@ -33,24 +35,18 @@ class CannotAsk(Exception):
 
 
 class Answer(NamedTuple):
-    """One answer, as people read it. `subject` is a workload, or ``""`` for the whole stack.
+    """One answer, as people read it. `workloads` are those it is about; none: the whole stack.
 
-    `asked` names the call and what it was asked of; `found` is the answer in a few words; `why`
-    says what it means for a deployment; `fixes` are command lines or addresses, ready to copy.
-    Good answers need no fix.
+    `asked` names the calls and what they were asked of; `found` is the answer in a few words; `why`
+    says what it means for a deployment; `fixes` are command lines, addresses or what to declare.
+    Good answers have none.
     """
 
     check: str
-    subject: str
     cloud: str
+    workloads: tuple[str, ...]
     state: str
     asked: str
     found: str
-    why: str = ""
+    why: str
     fixes: tuple[str, ...] = ()
-
-
-def worst(answers: Sequence[Answer]) -> str:
-    """The state of all of them: bad before could-not-ask before good."""
-    states = {answer.state for answer in answers}
-    return next((state for state in (BAD, UNASKED) if state in states), GOOD)

@@ -180,8 +180,14 @@ def _load(name: str) -> Any:
         raise CannotAsk(message, INSTALL, MISSING) from None
 
 
+#: Calls whose action is called otherwise (service authorization reference).
+_ACTIONS = {("budgets", "describe_budget"): "budgets:ViewBudget"}
+
+
 def permission(service: str, call: str) -> str:
     """The action that a policy has to allow: `ec2:DescribeImages`."""
+    if (service, call) in _ACTIONS:
+        return _ACTIONS[service, call]
     prefix = {"service-quotas": "servicequotas"}.get(service, service)
     return f"{prefix}:{''.join(part.capitalize() for part in call.split('_'))}"
 

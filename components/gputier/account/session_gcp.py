@@ -90,6 +90,8 @@ class GcpSession:
         self, project: str, credentials: Credentials, carry: Carry, billing_project: str = ""
     ) -> None:
         self.project = project
+        #: The service account that asks, "" where it is a person or not known.
+        self.caller = _account_of(credentials)
         self._credentials, self._carry, self._billed = credentials, carry, billing_project
         self._lock = threading.Lock()  # a token is fetched once
 
@@ -275,6 +277,11 @@ def _load(name: str) -> Any:
         package = "urllib3" if name == "urllib3" else "google-auth"
         message = f"Google is asked with {package}, which is not installed"
         raise CannotAsk(message, INSTALL, MISSING) from None
+
+
+def _account_of(credentials: Credentials) -> str:
+    named = str(getattr(credentials, "service_account_email", "") or "")
+    return named if "@" in named else ""  # a machine's own is `default` until it is asked
 
 
 def _environment(*names: str) -> str:
