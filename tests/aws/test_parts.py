@@ -13,9 +13,9 @@ from tests.aws import world
 from tests.aws.world import alone, planned
 
 from gputier import testing
-from gputier.aws import Deployment, deploy, store
+from gputier.aws import Deployment, deploy
 from gputier.aws.storage import GRANTED
-from gputier.lock import Bundle, current_bundle
+from gputier.lock import Bundle, bundle, current_bundle
 from gputier.node.bucket import bucket_name
 
 L4: dict[str, Any] = {"gpu": {"models": ["L4"]}, "purpose": "inference"}
@@ -103,8 +103,8 @@ def test_the_bundle_is_uploaded_under_its_digest_and_never_deleted() -> None:
 
 
 def test_the_bundles_file_is_named_by_what_is_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "content", lambda: b"edited since the digest was asked for")
-    path = store.bundle_file()
+    monkeypatch.setattr(bundle, "content", lambda: b"edited since the digest was asked for")
+    path = bundle.bundle_file()
     assert path.stem == hashlib.sha256(path.read_bytes()).hexdigest()
     path.unlink()
 

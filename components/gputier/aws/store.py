@@ -6,21 +6,15 @@ bundle is never deleted: a machine that reboots a year on fetches the one it was
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
-import stat
-import tempfile
 from collections.abc import Mapping
-from pathlib import Path
 
 import pulumi
 import pulumi_aws as aws
 
 from gputier.aws.place import account_of
 from gputier.boot import bucket_name
-from gputier.lock import Bundle, current_bundle
-from gputier.node.build import content
+from gputier.lock import Bundle, bundle_file, current_bundle
 
 KEEP = "keep"
 #: Reports of a fleet that keeps none for long: a month is time enough to look at what failed. Ours.
@@ -153,25 +147,6 @@ class Store(pulumi.ComponentResource):
                 opts=pulumi.ResourceOptions(parent=self, retain_on_delete=True),
             )
         return self._uploads[bundle.sha256]
-
-
-def bundle_file() -> Path:
-    """This release's bundle as a file, whose place is the same at every deployment: text in its
-    stead would put half a megabyte into the state. Raises `PermissionError` where somebody else
-    has taken the place."""
-    folder = Path(tempfile.gettempdir()) / f"gputier-{os.getuid()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
-        raise PermissionError(f"{folder} is not a folder of ours: remove it, or set TMPDIR")
-    # Named by these very bytes: the source may have been edited since it was asked last.
-    data = content()
-    path = folder / f"{hashlib.sha256(data).hexdigest()}.pyz"
-    # Written anew each time: what lies there may have been cut short.
-    handle, fresh = tempfile.mkstemp(dir=folder)
-    with os.fdopen(handle, "wb") as out:
-        out.write(data)
-    return Path(fresh).replace(path)
 
 
 def over_tls(arn: str) -> str:

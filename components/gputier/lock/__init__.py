@@ -7,7 +7,7 @@ The digest is over the validated declaration; a newer catalogue or a newer gputi
 with an unchanged digest alone.
 """
 
-from gputier.lock.bundle import Bundle, current_bundle
+from gputier.lock.bundle import Bundle, bundle_file, current_bundle
 from gputier.lock.entries import (
     Change,
     Cheaper,
@@ -36,6 +36,7 @@ __all__ = [
     "Entry",
     "Found",
     "Lock",
+    "bundle_file",
     "cheaper_than",
     "check_lock",
     "compare",
