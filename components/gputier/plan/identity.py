@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from gputier.plan.boot import GROUP_GATES, BootPlan
 from gputier.plan.fleet import FleetPlan
+from gputier.plan.identity_gcp import Grant, grants
 from gputier.plan.metrics import AGENT
 from gputier.workload import Workload
 
@@ -38,19 +39,22 @@ class Statement(NamedTuple):
 
 class IdentityPlan(NamedTuple):
     """Whose rights the machines have. `role` is an existing one, else one is made with
-    `statements`, bounded by `permissions_boundary`; `reports` keep or remove."""
+    `statements` (AWS) or `grants` (Google), bounded by `permissions_boundary`; `reports` keep or
+    remove."""
 
     role: str | None
     permissions_boundary: str | None
     reports: str
     statements: tuple[Statement, ...]
+    grants: tuple[Grant, ...] = ()
 
 
 def plan_identity(workload: Workload, cloud: str, fleet: FleetPlan, boot: BootPlan) -> IdentityPlan:
     """The rights of one workload's machines. An existing role needs the same ones."""
     given = workload.identity
     statements = tuple(_aws(fleet, boot)) if cloud == "aws" else ()
-    return IdentityPlan(given.role, given.permissions_boundary, given.reports, statements)
+    rights = tuple(grants(fleet, boot)) if cloud == "gcp" else ()
+    return IdentityPlan(given.role, given.permissions_boundary, given.reports, statements, rights)
 
 
 def _aws(fleet: FleetPlan, boot: BootPlan) -> Iterator[Statement]:

@@ -1,0 +1,57 @@
+"""A program under mocks with what it asks Google answered, and plans to deploy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+from gputier import testing
+from gputier.catalog import Catalog, load
+from gputier.plan import WorkloadPlan, plan_workload
+from gputier.workload import Workload
+
+PROJECT, NUMBER = "acme-gpu", "123456789012"
+REGION = "us-central1"
+LINK = "https://www.googleapis.com/compute/v1/projects/acme-gpu"
+ADOPTED = {
+    "vpc": {"region": REGION, "private": True},
+    "closed": {"region": REGION, "private": False},
+}
+
+ANSWERS: Mapping[str, testing.Answer] = {
+    "gcp:organizations/getProject:getProject": {
+        "projectId": PROJECT, "number": NUMBER, "id": f"projects/{PROJECT}",
+    },
+}  # fmt: skip
+
+
+def _outputs(type_: str, name: str, inputs: testing.Properties) -> Mapping[str, Any]:
+    """What Google alone decides and other parts of a fleet need."""
+    made: dict[str, Mapping[str, Any]] = {
+        "gcp:serviceaccount/account:Account": {
+            "email": f"{inputs.get('accountId')}@{PROJECT}.iam.gserviceaccount.com"
+        },
+        "gcp:projects/iAMCustomRole:IAMCustomRole": {
+            "name": f"projects/{PROJECT}/roles/{inputs.get('roleId')}"
+        },
+    }
+    link = {"selfLink": f"{LINK}/{type_.rsplit(':', 1)[-1]}/{name}"}
+    return {**(link if type_.startswith("gcp:compute/") else {}), **made.get(type_, {})}
+
+
+@cache
+def catalog() -> Catalog:
+    return load()
+
+
+def run(program: Callable[[], object], stack: str = "test", **more: Any) -> testing.Run:
+    """The program of a project `gputier`, to its end."""
+    asked: dict[str, Any] = {"answers": ANSWERS, "outputs": _outputs, **more}
+    return testing.run(program, project="gputier", stack=stack, **asked)
+
+
+def planned(name: str = "job", environment: str = "dev", **fields: Any) -> WorkloadPlan:
+    """A plan on Google in one region, unless the fields say otherwise."""
+    where: dict[str, Any] = {"clouds": ["gcp"], "regions": {"gcp": [REGION]}}
+    return plan_workload(name, Workload(**{**where, **fields}), catalog(), environment)
