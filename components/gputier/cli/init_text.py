@@ -10,7 +10,7 @@ import gputier
 from gputier.cli import console
 from gputier.cli.init import InitArguments
 from gputier.cli.init_files import Choices
-from gputier.cli.init_locks import Locked, lock_file
+from gputier.cli.init_locks import Locked
 from gputier.cli.money import per_month
 from gputier.cli.text import Column, plural, table, wrap
 
@@ -22,17 +22,18 @@ NEEDED = {
     "stacks/__main__.py": "it needs `from gputier.program import main` and `main()`",
     ".gitlab-ci.yml": "it needs `include: [{{local: .gitlab/gpu.yml}}]`",
 }
+#: What comes next, and what for.
 COMMANDS = (
-    "python3 -m venv .venv && .venv/bin/python -m pip install -r requirements.txt",
-    "gputier plan dev                      # which machine, why, and what it costs",
-    "pulumi login                          # where the state lives: a bucket of yours, or Pulumi's",
-    "pulumi stack init dev",
-    "pulumi preview --stack dev --policy-pack policies --policy-pack-config policies/config.dev.json",
-    "pulumi up --stack dev",
+    ("python3 -m venv .venv && .venv/bin/python -m pip install -r requirements.txt", ""),
+    ("gputier plan dev", "which machine, why, and what it costs"),
+    ("pulumi login", "where the state lives: a bucket of yours, or Pulumi Cloud"),
+    ("pulumi stack init dev", ""),
+    ("pulumi preview --stack dev", "what would be made"),
+    ("pulumi up --stack dev", "it is made"),
 )
 NOT_YET = (
-    "gputier deploys nothing to Google Cloud yet: machines go to AWS. The workflows sign in to both,"
-    " and the policies and the review read both."
+    "gputier deploys nothing to Google Cloud yet: machines go to AWS. The workflows sign in to"
+    " both, and the policies and the review read both."
 )
 
 
@@ -98,7 +99,7 @@ def _next(choices: Choices, typed: InitArguments) -> Iterator[str]:
     yield "next"
     if typed.folder != ".":
         yield f"  cd {shlex.quote(typed.folder)}"
-    yield from (f"  {line}" for line in COMMANDS)
+    yield from (f"  {line:<28}{f'# {text}' if text else ''}".rstrip() for line, text in COMMANDS)
     yield f"README.md goes on from here{', and to the workflows' if choices.forges else ''}"
     for cloud in choices.clouds:
         if cloud == "gcp":

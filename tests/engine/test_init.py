@@ -1,0 +1,392 @@
+"""What `gputier init` writes, from an installed wheel, on a real engine: previewed, judged and
+reviewed without a complaint, and every command line of its workflows as a runner runs it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from tests.conftest import ROOT
+from tests.engine import ours
+from tests.engine.stack import Engine
+from tests.init import workflows
+from tests.init.installed import Installed, add_pulumi, build_wheel, installed
+from tests.init.workflows import Document, Ran
+from tests.standins import github as github_standin
+from tests.standins import gitlab as gitlab_standin
+
+from gputier.lock import Lock, read_lock
+
+STACKS = ("dev", "staging", "prod")
+STATE = ("PULUMI_BACKEND_URL", "PULUMI_CONFIG_PASSPHRASE")
+pytestmark = [pytest.mark.allow_hosts(["127.0.0.1"]), pytest.mark.xdist_group("packaging")]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    folder = tmp_path_factory.mktemp("init")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    post = project["optional-dependencies"]["post"]
+    return installed(
+        build_wheel(ROOT, folder), [*project["dependencies"], *post, "setuptools>=77"], folder
+    )
+
+
+def passed(ran: Ran | list[Ran]) -> list[Ran]:
+    found = ran if isinstance(ran, list) else [ran]
+    assert [one.code for one in found] == [0] * len(found), "\n".join(map(str, found))
+    return found
+
+
+@dataclass
+class Repository:
+    """A project in git, as far as runners see it: each job gets a copy, and keeps its artifacts."""
+
+    folder: Path
+    engine: Engine
+    tools: Installed
+    known: dict[str, str]  # what `${{ … }}` stands for
+    artifacts: dict[str, bytes] = field(default_factory=dict[str, bytes])
+    jobs: int = 0
+
+    def checkout(self) -> Path:
+        self.jobs += 1
+        return shutil.copytree(self.folder, self.folder.parent / f"job-{self.jobs}")
+
+    def environment(self, more: Mapping[str, str]) -> dict[str, str]:
+        """What makes the command use this engine; where the state is, a workflow has to say."""
+        said = ("PULUMI_BACKEND_URL", "PULUMI_CONFIG_PASSPHRASE")
+        own = self.engine.environment.items()
+        engine = {k: v for k, v in own if k.startswith("PULUMI_") and k not in said}
+        return self.tools.environment({**engine, "CI": "true", "NO_COLOR": "1", **more})
+
+    def by_hand(self, script: str) -> Ran:
+        """As a person at a desk, who has the environment of README.md active."""
+        said = {k: self.engine.environment[k] for k in STATE}
+        environment = self.environment(said)
+        environment["PATH"] = f"{self.tools.folder / 'bin'}:{environment['PATH']}"
+        return workflows.shell(script, self.folder, environment, script)
+
+    def init(self, *stacks: str) -> None:
+        """The stacks' state, made once and by hand: docs/ci.md says so."""
+        for stack in stacks:
+            passed(self.by_hand(f"pulumi stack init {stack}"))
+
+    def lock(self, stack: str) -> Lock:
+        found = read_lock(self.folder / "stacks" / f"gputier.{stack}.lock", stack)
+        assert found
+        return found
+
+    # --- GitHub --------------------------------------------------------------------------------
+
+    def github(self, file: str, job: str, **more: str) -> list[Ran]:
+        """The steps of a job in order. After one that failed only those run that say so."""
+        document = workflows.read(self.folder / ".github" / "workflows" / file)
+        known = {**self.known, **{k.replace("_", ".", 1): v for k, v in more.items()}}
+        folder, found = self.checkout(), list[Ran]()
+        for step in workflows.steps(document["jobs"][job]):
+            failed = any(ran.code for ran in found)
+            if failed and "!cancelled()" not in step.get("if", ""):
+                continue
+            if "uses" in step:
+                self._action(step, folder, known)
+                continue
+            found.append(self._step(document["jobs"][job], step, folder, known))
+        return found
+
+    def _step(self, job: Document, step: Document, folder: Path, known: Mapping[str, str]) -> Ran:
+        files = {name: folder.parent / f"{folder.name}-{name}" for name in ("path", "summary")}
+        for file in files.values():
+            file.touch()
+        environment = self.environment(
+            {
+                **workflows.environment(job, step, known),
+                "GITHUB_PATH": str(files["path"]),
+                "GITHUB_STEP_SUMMARY": str(files["summary"]),
+                "GITHUB_REPOSITORY": "o/r",
+                "GITHUB_REF": "refs/pull/7/merge",
+                "GITHUB_API_URL": known["api"],
+                "GPUTIER_CATALOG": known.get("catalog", ""),
+            }
+        )
+        added = files["path"].read_text(encoding="utf-8").split()
+        environment["PATH"] = ":".join([*added, environment["PATH"]])
+        ran = workflows.shell(step["run"], folder, environment, step["name"])
+        summary = files["summary"].read_text(encoding="utf-8")
+        return ran._replace(summary=summary)
+
+    def _action(self, step: Document, folder: Path, known: Mapping[str, str]) -> None:
+        name = step["uses"].split("@")[0]
+        given = {k: workflows.filled(str(v), known) for k, v in step.get("with", {}).items()}
+        if name == "actions/upload-artifact":
+            self.artifacts[given["name"]] = (folder / given["path"]).read_bytes()
+        elif name == "actions/download-artifact":
+            (folder / "plan.json").write_bytes(self.artifacts[given["name"]])
+
+    # --- GitLab --------------------------------------------------------------------------------
+
+    def gitlab(self, job: str, **more: str) -> Ran:
+        jobs = workflows.read(self.folder / ".gitlab" / "gpu.yml")
+        found, folder = workflows.combined(jobs, job), self.checkout()
+        tokens = dict.fromkeys(found.get("id_tokens", {}), "a token")
+        project = {key.removeprefix("vars."): v for key, v in self.known.items() if "." in key}
+        environment = self.environment(
+            {
+                **project,
+                "PULUMI_CONFIG_PASSPHRASE": self.known["secrets.PULUMI_CONFIG_PASSPHRASE"],
+                **tokens,
+                **found.get("variables", {}),
+                **more,
+            }
+        )
+        for name, content in self.artifacts.items():
+            if f"gpu-{name}" in found.get("needs", []):
+                (folder / "plan.json").write_bytes(content)
+        ran = workflows.shell("\n".join(workflows.lines(jobs, found)), folder, environment, job)
+        for path in found.get("artifacts", {}).get("paths", []):
+            self.artifacts[job.removeprefix("gpu-")] = (folder / path).read_bytes()
+        return ran
+
+
+@pytest.fixture
+def repository(
+    engine: Engine,
+    pulumi: Path,
+    wheel: Installed,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Repository:
+    """An init'ed project with its stacks made, as docs/ci.md says, once and by hand."""
+    # The engine's programs and packs import what the wheel holds, not this checkout.
+    monkeypatch.setattr(sys, "path", [str(wheel.site), *sys.path])
+    add_pulumi(wheel, pulumi)
+    done = wheel.gputier("init", "shop", "--ci", "both", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    known = {
+        "vars.PULUMI_BACKEND_URL": engine.environment["PULUMI_BACKEND_URL"],
+        "secrets.PULUMI_CONFIG_PASSPHRASE": engine.environment["PULUMI_CONFIG_PASSPHRASE"],
+        "vars.AWS_PREVIEW_ROLE": "arn:aws:iam::123456789012:role/preview",
+        "vars.AWS_DEPLOY_ROLE": "arn:aws:iam::123456789012:role/deploy",
+        "github.token": github_standin.TOKEN,
+        "github.run_id": "1",
+        "api": "http://127.0.0.1:1",
+    }
+    found = Repository(tmp_path / "shop", engine, wheel, known)
+    for stack in STACKS:
+        for entry in found.lock(stack).entries.values():
+            if not entry.image.startswith("ami-"):
+                engine.aws.publish(entry.image, ours.AMI, entry.region)
+    return found
+
+
+@pytest.fixture
+def github(repository: Repository) -> Iterator[github_standin.GitHub]:
+    service = github_standin.GitHub().start()
+    repository.known["api"] = service.url
+    yield service
+    service.stop()
+
+
+@pytest.fixture
+def gitlab() -> Iterator[gitlab_standin.GitLab]:
+    service = gitlab_standin.GitLab().start()
+    yield service
+    service.stop()
+
+
+def test_what_was_written_passes_preview_policies_and_review_at_once(
+    repository: Repository,
+) -> None:
+    repository.init(*STACKS)
+    for stack in STACKS:
+        judged = f"--policy-pack policies --policy-pack-config policies/config.{stack}.json"
+        previewed = repository.by_hand(
+            f"pulumi preview --stack {stack} --json --show-sames {judged} > preview.json"
+        )
+        assert previewed.code == 0, previewed
+        document = json.loads((repository.folder / "preview.json").read_text(encoding="utf-8"))
+        assert document["changeSummary"]["create"] > 20
+        assert [d["message"] for d in document.get("diagnostics", []) if _complains(d, stack)] == []
+        reviewed = repository.by_hand(f"gputier review preview.json --stack {stack}")
+        assert reviewed.code == 0, reviewed
+        assert reviewed.out.startswith(f"{stack}: +$")
+        assert "⚠" not in reviewed.out
+
+
+def _complains(diagnostic: Document, stack: str) -> bool:
+    """No image is pinned before anybody has asked the account, and the program says so."""
+    meant = "placeholder" if stack == "prod" else "image is not pinned"
+    meant = meant in diagnostic["message"]
+    return diagnostic["severity"] in ("warning", "error") and not meant
+
+
+def test_the_program_and_the_rules_are_the_wheels(repository: Repository) -> None:
+    """Else the test above would say nothing of what people install."""
+    program = repository.folder / "stacks" / "__main__.py"
+    program.write_text("import gputier\nprint('program:', gputier.__path__[0])\n", encoding="utf-8")
+    pack = repository.folder / "policies" / "__main__.py"
+    pack.write_text("import gputier_policies\nraise SystemExit(gputier_policies.__path__[0])\n")
+    told = repository.by_hand("pulumi preview --stack dev")
+    assert f"program: {repository.tools.site}" in told.out
+    told = repository.by_hand("pulumi preview --stack dev --policy-pack policies")
+    assert f"{repository.tools.site}/gputier_policies" in told.out
+
+
+BREACH = """
+import pulumi_aws as aws
+
+aws.ec2.LaunchTemplate(
+    "web", instance_type="g6.xlarge", metadata_options={"http_tokens": "optional"}
+)
+"""
+
+
+def breached(repository: Repository) -> None:
+    program = repository.folder / "stacks" / "__main__.py"
+    program.write_text(program.read_text(encoding="utf-8") + BREACH, encoding="utf-8")
+
+
+def named(repository: Repository) -> None:
+    """An image in place of production's placeholder, as the file's own comment says."""
+    file = repository.folder / "stacks" / "Pulumi.prod.yaml"
+    text = file.read_text(encoding="utf-8").replace("ami-00000000000000000", ours.AMI)
+    file.write_text(text, encoding="utf-8")
+    passed(repository.by_hand("gputier lock prod"))
+
+
+def test_a_pull_request_is_checked_previewed_and_reviewed_on_github(
+    repository: Repository, github: github_standin.GitHub
+) -> None:
+    repository.init("dev", "prod")
+    passed(repository.github("gpu-review.yml", "check"))
+    for stack in ("dev", "prod"):
+        passed(repository.github("gpu-review.yml", "preview", matrix_stack=stack))
+    heads = [comment["body"].splitlines()[0] for comment in github.comments]
+    assert heads == [f"<!-- gputier review shop/{stack} -->" for stack in ("dev", "prod")]
+    assert repository.engine.aws.inventory() == [], "a pull request makes nothing"
+
+
+def test_a_pull_request_that_breaks_a_rule_fails_and_its_comment_says_which_rule(
+    repository: Repository, github: github_standin.GitHub
+) -> None:
+    repository.init("dev")
+    breached(repository)
+    *_, previewed, reviewed = repository.github("gpu-review.yml", "preview", matrix_stack="dev")
+    assert (previewed.name, previewed.code) == ("Preview", 1)
+    assert (reviewed.name, reviewed.code) == ("Review", 6)
+    (comment,) = github.comments
+    assert "machine-requires-imdsv2" in comment["body"]
+
+
+def test_a_lock_that_is_not_its_declarations_fails_the_check(
+    repository: Repository, github: github_standin.GitHub
+) -> None:
+    file = repository.folder / "stacks" / "Pulumi.dev.yaml"
+    text = file.read_text(encoding="utf-8").replace("llama-3.1-8b", "llama-2-7b")
+    file.write_text(text, encoding="utf-8")
+    ran = repository.github("gpu-review.yml", "check")
+    assert [one.name for one in ran if one.code] == ["Locks"]
+    assert ran[-1].code == 4
+    assert ran[-1].out.count("fresh") == 2, "the others were looked at too"
+
+
+def deployed(repository: Repository, stack: str) -> tuple[Ran, Ran]:
+    """What GitHub does with an environment: what is approved, and what is applied."""
+    planned = passed(repository.github("gpu-environment.yml", "plan", inputs_stack=stack))
+    applied = passed(repository.github("gpu-environment.yml", "apply", inputs_stack=stack))
+    return planned[-1], applied[-1]
+
+
+def test_what_is_merged_is_planned_approved_and_applied_on_github(
+    repository: Repository, github: github_standin.GitHub
+) -> None:
+    repository.init("dev", "prod")
+    named(repository)
+    for stack in ("dev", "prod"):
+        reviewed, applied = deployed(repository, stack)
+        assert f"{stack}: **+$" in reviewed.summary, "whoever approves sees the cost"
+        assert "created" in applied.out
+    groups = {group["AutoScalingGroupName"] for group in ours_groups(repository)}
+    assert groups == {"shop-dev-chat", "shop-prod-chat"}
+    _, again = deployed(repository, "dev")
+    assert "unchanged" in again.out
+    assert "created" not in again.out
+
+
+def ours_groups(repository: Repository) -> list[Document]:
+    client = repository.engine.aws.client("autoscaling", "us-east-1")
+    return client.describe_auto_scaling_groups()["AutoScalingGroups"]
+
+
+def test_a_plan_of_another_declaration_is_not_applied(
+    repository: Repository, github: github_standin.GitHub
+) -> None:
+    repository.init("dev")
+    passed(repository.github("gpu-environment.yml", "plan", inputs_stack="dev"))
+    breached(repository)
+    *_, applied = repository.github("gpu-environment.yml", "apply", inputs_stack="dev")
+    assert applied.code != 0
+    assert "web" in applied.out
+    assert ours_groups(repository) == []
+
+
+def test_a_night_finds_what_somebody_changed_by_hand_and_what_became_dear(
+    repository: Repository, github: github_standin.GitHub, tmp_path: Path
+) -> None:
+    repository.init("dev")
+    deployed(repository, "dev")
+    passed(repository.github("gpu-nightly.yml", "drift", matrix_stack="dev"))
+    client = repository.engine.aws.client("autoscaling", "us-east-1")
+    client.update_auto_scaling_group(AutoScalingGroupName="shop-dev-chat", MaxSize=9)
+    (_, drift) = repository.github("gpu-nightly.yml", "drift", matrix_stack="dev")
+    assert drift.code != 0
+    assert "chat-group" in drift.out
+
+    passed(repository.github("gpu-nightly.yml", "prices", matrix_stack="dev"))
+    assert repository.tools.asked[-1] == "install --quiet --upgrade gputier"
+    repository.known["catalog"] = str(cheaper(tmp_path / "cheaper"))
+    *_, prices = repository.github("gpu-nightly.yml", "prices", matrix_stack="dev")
+    assert prices.code == 4
+    assert "dearer than the best pick" in prices.summary
+
+
+def cheaper(folder: Path) -> Path:
+    """An overlay in which a machine that is not the lock's costs half."""
+    folder.mkdir()
+    (folder / "prices.csv").write_text(
+        "provider,region,zone,instance_type,purchase,usd_per_hour,currency,as_of,source\n"
+        "aws,us-east-1,,g6.4xlarge,on_demand,0.4888,USD,2026-09-01,mine\n",
+        encoding="utf-8",
+    )
+    return folder
+
+
+def test_gitlab_runs_the_same(repository: Repository, gitlab: gitlab_standin.GitLab) -> None:
+    repository.init("dev")
+    passed(repository.gitlab("gpu-check"))
+    request = {
+        "GITLAB_TOKEN": gitlab_standin.TOKEN,
+        "CI_PROJECT_ID": "42",
+        "CI_MERGE_REQUEST_IID": "7",
+        "CI_API_V4_URL": f"{gitlab.url}/api/v4",
+        "CI_MERGE_REQUEST_PROJECT_URL": "https://gitlab.com/o/r",
+        "STACK": "dev",
+    }
+    passed(repository.gitlab("gpu-preview", **request))
+    (note,) = gitlab.notes
+    assert note["body"].startswith("<!-- gputier review shop/dev -->")
+    passed(repository.gitlab("gpu-plan-dev"))
+    (applied,) = passed(repository.gitlab("gpu-apply-dev"))
+    assert "created" in applied.out
+    passed(repository.gitlab("gpu-drift", STACK="dev"))
+    passed(repository.gitlab("gpu-prices", STACK="dev"))
+    breached(repository)
+    failed = repository.gitlab("gpu-preview", **request)
+    assert failed.code == 6
+    assert "machine-requires-imdsv2" in gitlab.notes[0]["body"]
