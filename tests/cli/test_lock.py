@@ -99,7 +99,10 @@ def test_watch_finds_a_saving_and_changes_nothing(run: Run, project: Path, small
     overlay = ("--catalog", cheaper(project))
     ran = run("lock", "prod", "--watch", "10%", *overlay)
     assert ran.code == 4
-    assert "chat: g6e.4xlarge in us-east-1 is 80 % cheaper: $0.20/h instead of $0.98/h" in ran.out
+    assert (
+        "chat: the lock's g6.2xlarge in us-east-1 is now 389 % dearer than the best pick: $0.98/h,"
+        " and g6e.4xlarge in us-east-1 is $0.20/h (80 % less)"
+    ) in ran.out
     assert "to take it: gputier lock prod --upgrade chat" in ran.out
     assert run("lock", "prod", "--watch", "99", *overlay).code == 0
     assert run("lock", "prod", "--watch", "10").code == 0

@@ -193,11 +193,13 @@ def _checked_lines(
     if percent is not None and not cheaper:
         lines[0] += f", nothing is cheaper by more than {percent:g} %"
     for one in cheaper:
+        best = one.best.usd_per_hour or 0.0
+        dearer = f" {100 * (one.locked_usd_per_hour / best - 1):.0f} %" if best else ""
         lines.append(
-            f"  {one.name}: {one.best.machine} in {one.best.region} is {one.percent:.0f} % cheaper:"
-            f" {units.usd_per_hour(one.best.usd_per_hour or 0.0)} instead of"
-            f" {units.usd_per_hour(one.locked_usd_per_hour)} for {one.locked.machine} in"
-            f" {one.locked.region}"
+            f"  {one.name}: the lock's {one.locked.machine} in {one.locked.region} is now{dearer}"
+            f" dearer than the best pick: {units.usd_per_hour(one.locked_usd_per_hour)}, and"
+            f" {one.best.machine} in {one.best.region} is {units.usd_per_hour(best)}"
+            f" ({one.percent:.0f} % less)"
         )
     if cheaper:
         names = " ".join(one.name for one in cheaper)
