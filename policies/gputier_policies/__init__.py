@@ -5,9 +5,18 @@
 
 from __future__ import annotations
 
-from gputier_policies import boot
+from gputier_policies import boot, budget, cards, cost, environment, fleet, scaling, tags
 from gputier_policies.rule import Rule
 
-RULES: tuple[Rule, ...] = (boot.IMDSV2,)
+RULES: tuple[Rule, ...] = (
+    boot.IMDSV2,
+    *cost.RULES,
+    *cards.RULES,
+    *fleet.RULES,
+    *scaling.RULES,
+    *budget.RULES,
+    *tags.RULES,
+    *environment.RULES,
+)
 
 __all__ = ["RULES", "Rule"]

@@ -150,9 +150,12 @@ def at_least(machine: Machine, region: Any, discounts: Iterable[Discount] = ()) 
 
 def regions(machine: Machine) -> list[str]:
     """Every region that has a price of a machine as it is bought, sorted."""
-    rows = [row for row, _ in _rows(machine)]
-    found = [set(row.get(_bought(machine), {})) for row in rows]
-    return sorted(set.intersection(*found)) if found else []
+    found: list[Mapping[str, Any]] = [row.get(_bought(machine), {}) for row, _ in _rows(machine)]
+    return (
+        [region for region in sorted(found[0]) if all(region in each for each in found)]
+        if found
+        else []
+    )
 
 
 def machines(cloud: str) -> Iterator[tuple[str, Kind]]:

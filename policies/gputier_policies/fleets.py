@@ -4,7 +4,7 @@ and the autoscaler that change how many there are."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gputier_policies import hours
@@ -57,8 +57,9 @@ _STARTS: Mapping[str, tuple[str, ...]] = {
 
 
 class Fleet(NamedTuple):
-    """What one resource runs. `machines` are the kinds that it may start, any of them; where a
-    machine's type is UNKNOWN or the list is empty, `waits` says for what.
+    """What one resource runs. `machines` are the kinds that it may start, any of them. Where that
+    cannot be told, `waits` is the property that will, or `elsewhere` the one that points at
+    something that is not in this stack.
 
     `most` is how many there may be (None: nothing says, UNKNOWN: not known yet), `hours` how many
     a month all of them may run, `zero` how they come to none: `schedule`, `scales` or nothing.
@@ -77,6 +78,7 @@ class Fleet(NamedTuple):
     base: Any = 0
     percent: Any = 100
     waits: str = ""
+    elsewhere: str = ""
     notes: tuple[str, ...] = ()
 
     @property
@@ -85,7 +87,12 @@ class Fleet(NamedTuple):
         found = [machine.gpu for machine in self.machines]
         if True in found:
             return True
-        return UNKNOWN if self.waits or UNKNOWN in found else False
+        return UNKNOWN if self.waits or self.elsewhere or UNKNOWN in found else False
+
+    @property
+    def source(self) -> Resource:
+        """What names its machines: itself, or what it starts them from."""
+        return next((one for one in (self.runner, *self.templates) if machines(one)), self.runner)
 
 
 def fleets(stack: Stack, links: Links | None = None) -> list[Fleet]:
@@ -96,11 +103,10 @@ def fleets(stack: Stack, links: Links | None = None) -> list[Fleet]:
 
 def fleet_of(runner: Resource, links: Links) -> Fleet:
     """What a resource runs, joined."""
-    templates, waits = _templates(runner, links)
+    templates, missing = _templates(runner, links)
     kinds = _kinds(runner, templates)
-    if not kinds and not waits and _chosen_elsewhere(runner):
-        waits = _starts(runner)[0] if _starts(runner) else ""
     base, percent, kinds = _mix(runner, kinds)
+    here = kinds or not missing
     fleet = Fleet(
         runner=runner,
         templates=tuple(templates),
@@ -111,7 +117,8 @@ def fleet_of(runner: Resource, links: Links) -> Fleet:
         sized="",
         base=base,
         percent=percent,
-        waits=waits,
+        waits="" if here or runner.at(missing) is not UNKNOWN else missing,
+        elsewhere="" if here or runner.at(missing) is UNKNOWN else missing,
     )
     return _sized(fleet, links)
 
@@ -133,8 +140,7 @@ def _starts(runner: Resource) -> tuple[str, ...]:
 
 
 def _templates(runner: Resource, links: Links) -> tuple[list[Resource], str]:
-    """What a runner starts machines from, and the first property that says it without its being
-    here."""
+    """What a runner starts machines from, and the first property that points at something else."""
     found: list[Resource] = []
     missing = ""
     for path in _starts(runner):
@@ -158,11 +164,6 @@ def _kinds(runner: Resource, templates: Sequence[Resource]) -> list[Machine]:
     if market in (None, ON_DEMAND) or runner.type in LONE:
         return own
     return [m._replace(capacity=market) if m.capacity == ON_DEMAND else m for m in own]
-
-
-def _chosen_elsewhere(runner: Resource) -> bool:
-    """Whether a runner without machines has them from something that is not in the stack."""
-    return any(runner.at(path) or runner.at(path) is UNKNOWN for path in _starts(runner))
 
 
 def _mix(runner: Resource, kinds: list[Machine]) -> tuple[Any, Any, list[Machine]]:
@@ -218,9 +219,11 @@ def _auto_scaling(fleet: Fleet, links: Links) -> Fleet:
     runner = fleet.runner
     most, least = _count(runner.at("maxSize")), _count(runner.at("minSize"))
     fleet = fleet._replace(least=least, most=most, sized="maxSize")
-    actions = list(_actions(links.pointing_at(runner, "autoscalingGroupName", GROUP_SCHEDULE)))
+    schedules = list(links.pointing_at(runner, "autoscalingGroupName", GROUP_SCHEDULE))
+    actions = list(_actions(schedules))
     scaled = any(True for _ in links.pointing_at(runner, "autoscalingGroupName", SCALING_POLICY))
-    if scaled and _number(least) == 0:
+    # Without a size of its own, something outside of the program says how many there are.
+    if _number(least) == 0 and (scaled or not _number(runner.at("desiredCapacity"))):
         fleet = fleet._replace(zero="scales")
     return _by_actions(fleet, actions) if actions and isinstance(most, float) else fleet
 
@@ -228,8 +231,9 @@ def _auto_scaling(fleet: Fleet, links: Links) -> Fleet:
 def _by_actions(fleet: Fleet, actions: Sequence[hours.Action]) -> Fleet:
     found = hours.at_most(fleet.most, actions)
     if found is None:
+        stops = any(action.desired == 0 for action in actions)
         said = "a scheduled action cannot be read: it counts as running all month"
-        return fleet._replace(notes=(*fleet.notes, said))
+        return _said(fleet._replace(zero="schedule" if stops else fleet.zero), said)
     if not found.peak:
         return fleet._replace(hours=0.0, zero="schedule")
     return fleet._replace(
@@ -239,7 +243,7 @@ def _by_actions(fleet: Fleet, actions: Sequence[hours.Action]) -> Fleet:
     )
 
 
-def _actions(schedules: Iterator[Resource]) -> Iterator[hours.Action]:
+def _actions(schedules: Iterable[Resource]) -> Iterator[hours.Action]:
     """Those that recur: a single date is no part of an average month. -1 leaves a size as it is,
     and one that is not named is 0 (pulumi_aws, autoscaling.Schedule); a most of 0 that nobody named
     is left out, as no group takes it."""
@@ -295,8 +299,12 @@ def _between(
     found = hours.running(starts, stops)
     if found is None:
         said = "its schedule cannot be read: it counts as running all month"
-        return fleet._replace(notes=(*fleet.notes, said))
+        return _said(fleet._replace(zero="schedule"), said)
     return fleet._replace(hours=found, zero="schedule")
+
+
+def _said(fleet: Fleet, note: str) -> Fleet:
+    return fleet._replace(notes=(*fleet.notes, note))
 
 
 def _managed(fleet: Fleet, links: Links) -> Fleet:
@@ -322,7 +330,7 @@ def _managed(fleet: Fleet, links: Links) -> Fleet:
     )  # fmt: skip
     if asked is None:
         said = "a scaling schedule cannot be read: it counts as running all month"
-        return fleet._replace(zero="schedule", notes=(*fleet.notes, said))
+        return _said(fleet._replace(zero="schedule"), said)
     return fleet._replace(hours=asked, zero="schedule")
 
 

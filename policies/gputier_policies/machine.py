@@ -87,13 +87,12 @@ def region_of(resource: Resource, *others: Resource) -> Any:
     """Where a resource is: its own region, that of its zone or ARN, of `others` such as the group
     that starts it, of its provider, of the stack's config. None where nothing says."""
     config = {key.split(":", 1)[-1]: value for key, value in _configured(resource).items()}
-    waiting: Any = None
+    cloud = resource.type.split(":", 1)[0]
     for place in (*(one.props for one in (*others, resource)), resource.provider, config):
-        found = _place(place)
-        if isinstance(found, str):
+        found = _place(place, cloud)
+        if found is not None:
             return found
-        waiting = found or waiting if found is not UNKNOWN else UNKNOWN
-    return waiting
+    return None
 
 
 def _configured(resource: Resource) -> Mapping[str, str]:
@@ -101,16 +100,15 @@ def _configured(resource: Resource) -> Mapping[str, str]:
     return {k: v for k, v in resource.stack.config.items() if k.startswith(f"{cloud}:")}
 
 
-def _place(props: Mapping[str, Any]) -> Any:
-    zones = at(props, "availabilityZones[0]")
-    for value in (props.get("region"), props.get("zone"), props.get("availabilityZone"), zones):
-        if value is UNKNOWN:
+def _place(props: Mapping[str, Any], cloud: str) -> Any:
+    """A zone of AWS that is not known yet is in the region of its provider all the same."""
+    words = ("region", "zone", "location", "availabilityZone", "availabilityZones[0]")
+    for word in words:
+        value = at(props, word)
+        if value is UNKNOWN and (cloud != "aws" or word == "region"):
             return UNKNOWN
         if isinstance(value, str) and value:
             return region_of_zone(value)
-    location = props.get("location")
-    if isinstance(location, str) and location:
-        return region_of_zone(location)
     parts = str(props.get("arn") or "").split(":")
     return parts[3] if len(parts) > 5 and parts[3] else None
 
@@ -211,6 +209,8 @@ def _gcp(resource: Resource, within: str = "") -> Iterator[Machine]:
     if not named and named is not UNKNOWN:
         return
     guest, guests = _guest(resource.at(f"{within}guestAccelerators"))
+    if isinstance(named, str) and _FAMILIES["gcp"].match(_last(named)):
+        guest, guests = "", 0  # those of its type, which the provider lists as well
     capacity = _bought(resource, within)
     yield Machine("gcp", _last(named), f"{within}machineType", capacity, guest, guests)
 
