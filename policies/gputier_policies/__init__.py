@@ -5,11 +5,28 @@
 
 from __future__ import annotations
 
-from gputier_policies import boot, budget, cards, cost, environment, fleet, scaling, tags
+from gputier_policies import (
+    boot,
+    budget,
+    cards,
+    cost,
+    environment,
+    fabric,
+    fleet,
+    gate,
+    identity,
+    ingress,
+    network,
+    placement,
+    scaling,
+    secrets,
+    storage,
+    store,
+    tags,
+)
 from gputier_policies.rule import Rule
 
 RULES: tuple[Rule, ...] = (
-    boot.IMDSV2,
     *cost.RULES,
     *cards.RULES,
     *fleet.RULES,
@@ -17,6 +34,16 @@ RULES: tuple[Rule, ...] = (
     *budget.RULES,
     *tags.RULES,
     *environment.RULES,
+    *boot.RULES,
+    *storage.RULES,
+    *network.RULES,
+    *ingress.RULES,
+    *fabric.RULES,
+    *identity.RULES,
+    *secrets.RULES,
+    *store.RULES,
+    *gate.RULES,
+    *placement.RULES,
 )
 
 __all__ = ["RULES", "Rule"]

@@ -51,7 +51,7 @@ _EVERYTHING = ("cloud-platform", "https://www.googleapis.com/auth/cloud-platform
 def role_forbids_wildcards(role: Resource, config: Config) -> Findings:
     """Who gets a machine to run something gets everything that its role may do."""
     root = whole(role)
-    if role.name in items(config["allowed"]):
+    if role.name in items(config["except"]):
         return
     if role.type == ROLE:
         yield from _trusted(root.at("assumeRolePolicy"))
@@ -187,7 +187,7 @@ WILDCARDS = Rule(
     url="https://docs.aws.amazon.com/IAM/latest/UserGuide/best-practices.html",
     types=_POLICIES | _ATTACHMENTS | _GRANTS | _GOOGLE_POLICIES | GCP_MACHINES | {ROLE},
     settings={
-        "allowed": _list("Names of resources that may have wildcards, such as a boundary.", []),
+        "except": _list("Names of resources that may have wildcards, such as a boundary.", []),
         "allowed_policies": _list("ARNs of AWS's policies that may be attached all the same.", []),
         "forbidden_roles": _list(
             "Google's roles that are granted to nobody.", ["roles/owner", "roles/editor"]

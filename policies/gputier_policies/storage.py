@@ -18,6 +18,7 @@ from gputier_policies.parts import (
 )
 from gputier_policies.rule import Config, Findings, Rule, Undecided, Violation
 from gputier_policies.values import UNKNOWN, Resource, is_map, yes
+from gputier_policies.words import ENVIRONMENT, is_production
 
 VOLUME = "aws:ebs/volume:Volume"
 DISK = "gcp:compute/disk:Disk"
@@ -208,7 +209,7 @@ ENCRYPTION = Rule(
 
 def disk_requires_deletion_protection(disk: Resource, config: Config) -> Findings:
     """A disk is deleted with its stack, and by a change that replaces it, with everything on it."""
-    if config["environment"] != "prod" or disk.protect:
+    if disk.protect or not is_production(config):
         return
     if disk.type in GCP_ALL_TEMPLATES:
         yield from _kept_disks(disk)
@@ -258,13 +259,7 @@ DELETION_PROTECTION = Rule(
     severity="high",
     url="https://docs.aws.amazon.com/ebs/latest/userguide/ebs-deleting-volume.html",
     types=frozenset({VOLUME, DISK, REGION_DISK}) | GCP_ALL_TEMPLATES,
-    settings={
-        "environment": {
-            "type": "string",
-            "default": "prod",
-            "description": "The environment of the stack; only in `prod` must disks be protected.",
-        }
-    },
+    settings={"environment": ENVIRONMENT},
 )
 
 RULES = (ENCRYPTION, DELETION_PROTECTION)
