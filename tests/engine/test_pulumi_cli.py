@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -72,7 +73,7 @@ def test_another_way_of_building_is_another_place(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     before = pulumi_cli.cached()
     assert before.is_relative_to(tmp_path / "gputier" / "engine")
-    monkeypatch.setattr(pulumi_cli, "TAGS", "other")
-    assert pulumi_cli.cached() != before
+    other = replace(pulumi_cli.PULUMI, tags="other")
+    assert other.cached() != before
     with pytest.raises(pulumi_cli.NoPulumi, match="`make pulumi` builds it"):
-        pulumi_cli.find()
+        other.find()
