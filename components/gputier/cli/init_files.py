@@ -56,6 +56,11 @@ class Choices:
     cost_center: str
 
     @property
+    def home(self) -> str:
+        """The cloud that the machines are on; another is signed in to."""
+        return self.clouds[0]
+
+    @property
     def workload(self) -> str:
         return WORKLOADS[self.tier]
 
@@ -96,6 +101,7 @@ def _rendered(template: str, choices: Choices, **more: object) -> str:
     fixed = {
         "workload": choices.workload,
         "extras": choices.extras,
+        "home": choices.home,
         "version": gputier.__version__,
         "python": PYTHON,
         "pulumi_version": PULUMI,
