@@ -34,8 +34,8 @@ def understood(words: list[str]) -> bool:
         return False
 
 
-def test_there_are_five_runbooks_and_each_has_commands() -> None:
-    assert len(PAGES) == 5
+def test_there_are_six_runbooks_and_each_has_commands() -> None:
+    assert len(PAGES) == 6
     assert all(list(runbooks.commands(page)) for page in PAGES)
 
 

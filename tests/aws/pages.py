@@ -40,6 +40,21 @@ NETWORKS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "endpoints": ("dev", {"network": {"egress": "endpoints"}}),
     "adopted": ("dev", {"network": {"vpc": "vpc-0123456789abcdef0"}}),
 }
+GROUP: Mapping[str, Any] = {"purpose": "inference", "gpu": {"models": ["L4"]}}
+LONE: Mapping[str, Any] = {"purpose": "development", "gpu": {"models": ["L4"]}}
+NIGHTLY: Mapping[str, Any] = {
+    **LONE,
+    "schedule": [{"start": "0 20 * * *", "stop": "0 6 * * *", "timezone": "UTC"}],
+}
+STOPS: Mapping[str, Any] = {"usd_per_month": 500, "action": "scale-to-zero"}
+MONITOR = "arn:aws:ce::123456789012:anomalymonitor/1ab2c3d4"
+OVER_BUDGET: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {
+    "`action`, a group": (GROUP, STOPS),
+    "`action`, a lone machine": (LONE, STOPS),
+    "`action`, one with a schedule": (NIGHTLY, STOPS),
+    "`anomalies: create`": (GROUP, {"anomalies": "create"}),
+    "`anomalies`, adopted": (GROUP, {"anomalies": MONITOR}),
+}
 Table = Iterator[str]
 
 
@@ -205,9 +220,24 @@ def policy(identity: IdentityPlan) -> Table:
     yield from _json(text)
 
 
+def over_budget() -> Table:
+    """What `budget.action` and `budget.anomalies` add to a fleet, by type."""
+    added: list[Counter[str]] = []
+    for base, budget in OVER_BUDGET.values():
+        plain = world.alone(**base, budget={"usd_per_month": 500})
+        more = world.alone(**base, budget={"usd_per_month": 500, **budget})
+        added.append(_all(more) - _all(plain))
+    yield from _counts("added", list(OVER_BUDGET), added)
+
+
+def _all(run: Run) -> Counter[str]:
+    return Counter(kind(r) for r in run.records if not r.component)
+
+
 def other_policies() -> Table:
     """Every other policy that is made: who may take a role, read a bucket, use a key, publish."""
     lone, key = world.example("prod"), world.alone(disk={"kms_key": "create"})
+    (group, stopped) = (world.alone(**base, budget=STOPS) for base in (GROUP, NIGHTLY))
     shown = (
         ("the machines' role may be taken by", lone, "Role desktops-role", "assumeRolePolicy"),
         ("the role that keeps a lone machine's hours", lone, "RolePolicy desktops-hours", "policy"),
@@ -215,6 +245,11 @@ def other_policies() -> Table:
         ("the store", lone, "BucketPolicy us-east-1-tls", "policy"),
         ("the topic of alarms", lone, "TopicPolicy desktops-alerts", "policy"),
         ("a key that is made (`disk.kms_key: create`), of a group", key, "Key job-key", "policy"),
+        ("the function that stops a group over its budget", group, "RolePolicy job-stop", "policy"),
+        ("and by whom its role may be taken", group, "Role job-stop", "assumeRolePolicy"),
+        ("the topic that it is called by", group, "TopicPolicy job-stop", "policy"),
+        ("the same for a lone machine", stopped, "RolePolicy job-stop", "policy"),
+        ("what it attaches to the schedule's role", stopped, "Policy job-halt", "policy"),
     )
     for title, run, label, field in shown:
         yield from ("", f"*{title[0].upper()}{title[1:]}* (`{label}`):", "")

@@ -150,7 +150,8 @@ def test_every_component_says_that_it_is_complete() -> None:
 
 
 def test_logical_names_are_the_published_ones() -> None:
-    run = world.alone(**L4, budget={"usd_per_month": 500}, nodes=2)
+    budget = {"usd_per_month": 500, "action": "scale-to-zero"}
+    run = world.alone(**L4, budget=budget, nodes=2)
     published = {
         names_of("aws", "gputier", "test", "job").logical(kind)
         for kind in KINDS["aws"]

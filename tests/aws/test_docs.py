@@ -74,6 +74,7 @@ def test_every_policy_that_a_stack_makes_is_on_the_page() -> None:
     """A new kind of policy would otherwise be made and not shown."""
     runs = [world.example(s) for s in ("dev", "staging", "prod")]
     runs.append(world.alone(disk={"kms_key": "create"}))
+    runs += [world.alone(**base, budget=pages.STOPS) for base in (pages.GROUP, pages.NIGHTLY)]
     kinds = {
         (record.type.rsplit(":", 1)[-1], record.name.removeprefix(f"{record.parent.split()[1]}-"))
         for run in runs
@@ -88,6 +89,10 @@ def test_every_policy_that_a_stack_makes_is_on_the_page() -> None:
         ("BucketPolicy", "tls"),
         ("TopicPolicy", "alerts"),
         ("Key", "key"),
+        ("Role", "stop"),
+        ("RolePolicy", "stop"),
+        ("TopicPolicy", "stop"),
+        ("Policy", "halt"),
     }
 
 
@@ -95,6 +100,10 @@ def test_the_page_lists_what_is_watched(generated: Generated) -> None:
     written(generated, "alarms", pages.alarms(pages.chosen("dev", "chat").monitoring))
     written(generated, "alarms-lone", pages.alarms(pages.chosen("prod", "desktops").monitoring))
     written(generated, "dashboard", pages.widgets(pages.chosen("dev", "chat").monitoring))
+
+
+def test_the_page_lists_what_stops_a_fleet_and_watches_its_cost(generated: Generated) -> None:
+    written(generated, "over-budget", pages.over_budget())
 
 
 def test_the_page_says_what_stands_around_the_machines(generated: Generated) -> None:

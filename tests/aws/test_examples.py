@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable
 from typing import Any, cast
 
+import pulumi
 import pytest
 from tests.aws import world
 
@@ -25,6 +26,8 @@ def plain(value: Any) -> Any:
         return {key: _of(key, item) for key, item in sorted(cast(dict[str, Any], value).items())}
     if isinstance(value, list):
         return [plain(item) for item in cast(list[Any], value)]
+    if isinstance(value, pulumi.AssetArchive):
+        return sorted(value.assets)
     return value.replace(MOVES, "BUNDLE") if isinstance(value, str) else value
 
 

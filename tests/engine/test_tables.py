@@ -158,6 +158,7 @@ def test_the_protocol_s_marks_are_the_sdk_s() -> None:
     assert known["_special_sig_key"] == wire.SIGNATURE
     assert known["_special_secret_sig"] == wire.SECRET
     assert known["_special_asset_sig"] == wire.ASSET
+    assert known["_special_archive_sig"] == wire.ARCHIVE
 
 
 def test_numbers_and_nesting_survive_the_wire() -> None:

@@ -14,7 +14,10 @@ from gputier.plan.budget import BudgetPlan
 
 class Budget(pulumi.ComponentResource):
     """A cost budget over the fleet's tag, which counts from the day on which the tag is activated
-    for cost allocation (Billing user guide, user-defined cost allocation tags)."""
+    for cost allocation (Billing user guide, user-defined cost allocation tags).
+
+    People hear of it on `topic`. `stop` is told when more was spent than declared, and that alone.
+    """
 
     def __init__(
         self,
@@ -22,6 +25,7 @@ class Budget(pulumi.ComponentResource):
         plan: BudgetPlan,
         *,
         topic: pulumi.Input[str],
+        stop: pulumi.Input[str] | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("gputier:aws:Budget", place.name, None, opts)
@@ -30,7 +34,7 @@ class Budget(pulumi.ComponentResource):
             name=place.names.of("budget"),
             budget_type="COST",
             time_unit="MONTHLY",
-            limit_amount=f"{plan.usd_per_month:g}",
+            limit_amount=dollars(plan.usd_per_month),
             limit_unit="USD",
             cost_filters=[
                 {
@@ -39,7 +43,7 @@ class Budget(pulumi.ComponentResource):
                     "values": [f"user:{FLEET_TAG}${place.tags[FLEET_TAG]}"],
                 }
             ],
-            notifications=list(_notifications(plan, topic)),
+            notifications=[*_notifications(plan, topic), *_over(stop)],
             tags=place.tags,
             opts=pulumi.ResourceOptions(parent=self),
         )
@@ -58,3 +62,23 @@ def _notifications(
             "threshold_type": "ABSOLUTE_VALUE",
             "subscriber_sns_topic_arns": [topic],
         }
+
+
+def _over(
+    topic: pulumi.Input[str] | None,
+) -> Iterator[aws.budgets.BudgetNotificationArgsDict]:
+    """A notification takes one topic (budgets API 2016-10-20, Notification), and one of the amount
+    in money may be there already: this one is in percent."""
+    if topic is not None:
+        yield {
+            "notification_type": "ACTUAL",
+            "comparison_operator": "GREATER_THAN",
+            "threshold": 100,
+            "threshold_type": "PERCENTAGE",
+            "subscriber_sns_topic_arns": [topic],
+        }
+
+
+def dollars(usd: float) -> str:
+    """An amount as the APIs take it: digits alone, to the cent."""
+    return f"{usd:.2f}".rstrip("0").rstrip(".")

@@ -8,16 +8,18 @@ from typing import NamedTuple
 import pulumi
 
 from gputier.aws import image, outputs
+from gputier.aws.anomalies import Anomalies
 from gputier.aws.budget import Budget
 from gputier.aws.group import Group
 from gputier.aws.identity import Identity
 from gputier.aws.instance import Machine
 from gputier.aws.machine import Parts
-from gputier.aws.monitoring import Alerts, Monitoring
+from gputier.aws.monitoring import TELLS, TELLS_ANOMALIES, Alerts, Monitoring
 from gputier.aws.network import Existing, Network, Stand, security_group
 from gputier.aws.place import place_of
 from gputier.aws.refused import refuse
 from gputier.aws.scaling import Hours, Scaling
+from gputier.aws.stop import Stop, Target, a_group, a_machine
 from gputier.aws.storage import Storage
 from gputier.aws.store import Store
 from gputier.boot import Bundle as Rendering
@@ -94,8 +96,9 @@ class GpuFleet(pulumi.ComponentResource):
         parts = self._parts(self._stand(network, plan))
         image.warn(name, chosen.boot.image, self)
         self.topic = self._topic()
-        own = self._group(parts) if chosen.fleet.shape == "group" else self._machine(parts)
+        own, target = self._group(parts) if chosen.fleet.shape == "group" else self._machine(parts)
         self._watch(own)
+        self._bound(target)
         self._export()
 
     def _child(self) -> pulumi.ResourceOptions:
@@ -140,9 +143,11 @@ class GpuFleet(pulumi.ComponentResource):
     def _topic(self) -> pulumi.Output[str]:
         if self._given.topic is not None:
             return pulumi.Output.from_input(self._given.topic)
-        return Alerts(self._place, opts=self._child()).topic
+        budget = self._chosen.budget
+        services = (*TELLS, TELLS_ANOMALIES) if budget and budget.anomalies else TELLS
+        return Alerts(self._place, services=services, opts=self._child()).topic
 
-    def _group(self, parts: Parts) -> pulumi.Output[str]:
+    def _group(self, parts: Parts) -> tuple[pulumi.Output[str], Target]:
         place, chosen = self._place, self._chosen
         group = Group(place, chosen, parts, opts=self._last())
         Scaling(place, chosen.scaling, group=group.name, opts=self._child())
@@ -150,19 +155,25 @@ class GpuFleet(pulumi.ComponentResource):
         self.group_name = group.name.apply(_maybe)
         self.connect = group.name.apply(lambda _: _connect(region, target, chosen))
         self.gate_state = group.name.apply(lambda name: outputs.group_state(region, name))
-        return group.name
+        return group.name, a_group(group.name)
 
-    def _machine(self, parts: Parts) -> pulumi.Output[str]:
+    def _machine(self, parts: Parts) -> tuple[pulumi.Output[str], Target]:
         place, chosen = self._place, self._chosen
         lone = Machine(place, chosen, parts, opts=self._last())
-        Hours(place, chosen.scaling, machine=lone.machine, opts=self._child())
+        hours = Hours(
+            place,
+            chosen.scaling,
+            machine=lone.machine,
+            stops=chosen.budget is not None and chosen.budget.stops,
+            opts=self._child(),
+        )
         region, workload = place.region, chosen.fleet.resources
         self.group_name = pulumi.Output.from_input(None)
         self.connect = lone.id.apply(lambda id_: _connect(region, id_, chosen))
         self.gate_state = self._store.bucket.apply(
             lambda bucket: outputs.machine_state(region, bucket, workload)
         )
-        return lone.id
+        return lone.id, a_machine(lone.machine, hours)
 
     def _watch(self, own: pulumi.Output[str]) -> None:
         place, chosen = self._place, self._chosen
@@ -170,8 +181,17 @@ class GpuFleet(pulumi.ComponentResource):
             place, chosen.monitoring, own=own, topic=self.topic, opts=self._child()
         )
         self.dashboard_url = monitoring.dashboard_url
-        if chosen.budget is not None:
-            Budget(place, chosen.budget, topic=self.topic, opts=self._child())
+
+    def _bound(self, target: Target) -> None:
+        """The budget, and what it sets in motion."""
+        place, budget = self._place, self._chosen.budget
+        if budget is None:
+            return
+        stop = Stop(place, target, told=self.topic, opts=self._child()) if budget.stops else None
+        after = pulumi.ResourceOptions(parent=self, depends_on=[stop] if stop else [])
+        Budget(place, budget, topic=self.topic, stop=stop and stop.topic, opts=after)
+        if budget.anomalies:
+            Anomalies(place, budget, topic=self.topic, opts=self._child())
 
     def _export(self) -> None:
         chosen = self._chosen

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import pulumi
@@ -77,8 +77,13 @@ class RoleParts(NamedTuple):
     service: str
 
 
-def role_of(parts: RoleParts, boundary: str | None, parent: pulumi.Resource) -> aws.iam.Role:
-    """A role that one service of this partition may take."""
+def role_of(
+    parts: RoleParts,
+    boundary: str | None,
+    parent: pulumi.Resource,
+    after: Sequence[pulumi.Resource] = (),
+) -> aws.iam.Role:
+    """A role that one service of this partition may take; it goes before what it comes `after`."""
     domain = account_of(parent).domain
     return aws.iam.Role(
         parts.place.logical(parts.word),
@@ -88,7 +93,7 @@ def role_of(parts: RoleParts, boundary: str | None, parent: pulumi.Resource) -> 
         # Somebody may have attached a policy to look at something: no reason to fail at the end.
         force_detach_policies=True,
         tags=parts.place.tags,
-        opts=pulumi.ResourceOptions(parent=parent),
+        opts=pulumi.ResourceOptions(parent=parent, depends_on=list(after)),
     )
 
 

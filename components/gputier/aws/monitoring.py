@@ -22,15 +22,23 @@ CONSOLES = {
 }
 #: Services that tell a topic something (CloudWatch and Budgets user guides).
 TELLS = ("cloudwatch", "budgets")
+#: And that tells of unusual cost (Cost Management user guide, SNS topic for anomaly notifications).
+TELLS_ANOMALIES = "costalerts"
 
 
 class Alerts(pulumi.ComponentResource):
-    """The topic of a fleet's alarms and budget alerts. Nobody is subscribed: an address is theirs
-    to give, and has to be confirmed by them."""
+    """The topic of a fleet's alarms and budget alerts, which these services may tell. Nobody is
+    subscribed: an address is theirs to give, and has to be confirmed by them."""
 
     topic: pulumi.Output[str]
 
-    def __init__(self, place: Place, *, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(
+        self,
+        place: Place,
+        *,
+        services: tuple[str, ...] = TELLS,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
         super().__init__("gputier:aws:Alerts", place.name, None, opts)
         options = pulumi.ResourceOptions(parent=self)
         topic = aws.sns.Topic(
@@ -46,7 +54,7 @@ class Alerts(pulumi.ComponentResource):
             place.logical("alerts"),
             arn=topic.arn,
             policy=pulumi.Output.all(topic.arn, account.id).apply(
-                lambda known: topic_policy(*known)
+                lambda known: topic_policy(*known, services=services)
             ),
             region=place.region,
             opts=options,
@@ -54,12 +62,14 @@ class Alerts(pulumi.ComponentResource):
         self.register_outputs({"topic": self.topic})
 
 
-def topic_policy(topic: str, account: str) -> str:
-    """Who may publish: the two services, for this account."""
+def topic_policy(
+    topic: str, account: str, services: Iterable[str] = TELLS, sid: str = "AlarmsAndBudgets"
+) -> str:
+    """Who may publish: these services, for this account."""
     allowed = {
-        "Sid": "AlarmsAndBudgets",
+        "Sid": sid,
         "Effect": "Allow",
-        "Principal": {"Service": [f"{service}.amazonaws.com" for service in TELLS]},
+        "Principal": {"Service": [f"{service}.amazonaws.com" for service in services]},
         "Action": "sns:Publish",
         "Resource": topic,
         "Condition": {"StringEquals": {"aws:SourceAccount": account}},

@@ -12,10 +12,12 @@ from gputier.errors import InvalidInput, Problem
 from gputier.lock import Bundle, current_bundle
 from gputier.plan import WorkloadPlan
 from gputier.plan.boot import PLACEHOLDER_HINT
+from gputier.plan.budget import BudgetPlan
 from gputier.plan.fleet import deploy_problems
 from gputier.workload.declare import PRODUCTION
 
-#: AWS Budgets takes so many notifications, and one of ours is the forecast (budgets API 2016-10-20,
+#: AWS Budgets takes so many notifications, and one of ours is the forecast, and one
+#: more what stops a fleet (budgets API 2016-10-20,
 #: NotificationWithSubscribersList: 10).
 MOST_ALERTS = 9
 
@@ -55,15 +57,17 @@ def problems_of(plan: WorkloadPlan, bundle: Bundle) -> Iterator[Problem]:
             f" {plan.need.environment}",
             "`gputier lock STACK --images` pins today's, or name one: `software.image: ami-…`",
         )
-    if budget is not None and budget.action != "none":
-        message = "a budget of AWS tells, and cannot empty an Auto Scaling group"
-        yield Problem(f"{at}.budget.action", message, "`action: none`; `scale.max` bounds the cost")
-    if budget is not None and len(budget.alerts_usd) > MOST_ALERTS:
-        message = (
-            f"AWS takes {MOST_ALERTS} alerts beside the forecast, not {len(budget.alerts_usd)}"
-        )
-        yield Problem(f"{at}.budget.alerts", message, "fewer percentages")
+    if budget is not None:
+        yield from _alerts_problems(budget, at)
     yield from bundle_problems(plan.name, bundle)
+
+
+def _alerts_problems(budget: BudgetPlan, at: str) -> Iterator[Problem]:
+    most, given = MOST_ALERTS - budget.stops, len(budget.alerts_usd)
+    if given > most:
+        beside = "the forecast and what stops the fleet" if budget.stops else "the forecast"
+        message = f"AWS takes {most} alerts beside {beside}, not {given}"
+        yield Problem(f"{at}.budget.alerts", message, "fewer percentages")
 
 
 def bundle_problems(name: str, bundle: Bundle) -> Iterator[Problem]:

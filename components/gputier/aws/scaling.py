@@ -104,7 +104,12 @@ class Scaling(pulumi.ComponentResource):
 
 class Hours(pulumi.ComponentResource):
     """The hours of a lone machine: EventBridge Scheduler starts and stops it, with a role that may
-    do that to this machine and nothing else."""
+    do that to this machine and nothing else. Where the machine `stops` over its budget there is a
+    policy too that keeps the role from starting it while it is attached; nothing here attaches it,
+    or takes it off."""
+
+    role: aws.iam.Role | None = None
+    halt: aws.iam.Policy | None = None
 
     def __init__(
         self,
@@ -112,13 +117,15 @@ class Hours(pulumi.ComponentResource):
         plan: ScalingPlan,
         *,
         machine: aws.ec2.Instance,
+        stops: bool = False,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("gputier:aws:Hours", place.name, None, opts)
         self._place, self._machine = place, machine
         actions = ahead(plan.actions)
         if actions:
-            role = self._role()
+            self.halt = self._halt() if stops else None
+            role = self.role = self._role()
             for action in actions:
                 for word, expression in timed(action):
                     self._schedule((word, expression), action, role)
@@ -126,10 +133,21 @@ class Hours(pulumi.ComponentResource):
 
     def _role(self) -> aws.iam.Role:
         place = self._place
-        made = role_of(RoleParts(place, "hours", None, "scheduler"), None, self)
+        # A policy that is attached cannot be deleted: the role goes first, and lets go of it.
+        first = [self.halt] if self.halt else []
+        made = role_of(RoleParts(place, "hours", None, "scheduler"), None, self, first)
         values = {"machine": self._machine.arn}
         allow(place.logical("hours"), made, document((HOURS,), values), self)
         return made
+
+    def _halt(self) -> aws.iam.Policy:
+        place = self._place
+        return aws.iam.Policy(
+            place.logical("halt"),
+            policy=self._machine.arn.apply(halting),
+            tags=place.tags,
+            opts=pulumi.ResourceOptions(parent=self),
+        )
 
     def _schedule(self, when: tuple[str, str], action: Action, role: aws.iam.Role) -> None:
         word, expression = when
@@ -158,6 +176,17 @@ HOURS = Statement(
     (),
     "start and stop the machine by its schedule",
 )
+
+
+def halting(machine: str) -> str:
+    """A policy that starts no machine, whatever else allows it."""
+    denied = {
+        "Sid": "OverBudget",
+        "Effect": "Deny",
+        "Action": "ec2:StartInstances",
+        "Resource": machine,
+    }
+    return json.dumps({"Version": "2012-10-17", "Statement": [denied]})
 
 
 def timed(action: Action) -> Iterator[tuple[str, str]]:

@@ -41,6 +41,7 @@ KINDS: Mapping[str, Mapping[str, Kind]] = {
         "alarm": Kind("", 200, "CloudWatch API 2010-08-01, PutMetricAlarm: 255, a prefix here"),
         "dashboard": Kind("", 255, "CloudWatch API 2010-08-01, PutDashboard: 255"),
         "budget": Kind("", 100, "Budgets API 2016-10-20, CreateBudget: 100"),
+        "stop": Kind("stop", 64, "Lambda API 2015-03-31, CreateFunction: 64"),
     },
     "gcp": {
         "group": Kind("", 63, _RFC1035),

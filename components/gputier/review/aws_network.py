@@ -66,11 +66,15 @@ def _free(_world: World, _state: State) -> Cost:
     return Elsewhere("free")
 
 
-#: AWS bills nothing for these by themselves (its pricing pages of VPC, EC2, IAM and Auto Scaling).
+#: AWS bills nothing for these by themselves (its pricing pages of VPC, EC2, IAM and Auto Scaling;
+#: cost anomaly detection comes at no cost: AWS, its general availability, 2020-12).
 FREE = (
     "autoscaling/attachment:Attachment", "autoscaling/lifecycleHook:LifecycleHook",
     "autoscaling/notification:Notification", "autoscaling/policy:Policy",
-    "autoscaling/tag:Tag", "budgets/budget:Budget", "ec2/defaultSecurityGroup:DefaultSecurityGroup",
+    "autoscaling/tag:Tag", "budgets/budget:Budget",
+    "costexplorer/anomalyMonitor:AnomalyMonitor",
+    "costexplorer/anomalySubscription:AnomalySubscription",
+    "ec2/defaultSecurityGroup:DefaultSecurityGroup",
     "ec2/vpcDhcpOptions:VpcDhcpOptions", "ec2/eipAssociation:EipAssociation",
     "ec2/internetGateway:InternetGateway", "ec2/keyPair:KeyPair",
     "ec2/mainRouteTableAssociation:MainRouteTableAssociation",
@@ -82,7 +86,8 @@ FREE = (
     "iam/instanceProfile:InstanceProfile", "iam/policy:Policy",
     "iam/policyAttachment:PolicyAttachment", "iam/role:Role", "iam/rolePolicy:RolePolicy",
     "iam/rolePolicyAttachment:RolePolicyAttachment", "iam/user:User", "kms/alias:Alias",
-    "kms/grant:Grant", "s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration",
+    "kms/grant:Grant", "lambda/functionEventInvokeConfig:FunctionEventInvokeConfig",
+    "lambda/permission:Permission", "s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration",
     "s3/bucketOwnershipControls:BucketOwnershipControls", "s3/bucketPolicy:BucketPolicy",
     "s3/bucketPublicAccessBlock:BucketPublicAccessBlock",
     "s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration",

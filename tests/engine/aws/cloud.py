@@ -32,6 +32,27 @@ def _nothing(_marker: Any, _garbage: bool = False) -> None: ...
 if not hasattr(_s3.FakeDeleteMarker, "dispose"):
     _s3.FakeDeleteMarker.dispose = _nothing
 
+_scaling: Any = import_module("moto.autoscaling.models")
+_launched: Any = _scaling.FakeAutoScalingGroup.replace_autoscaling_group_instances
+_resumed: Any = _scaling.AutoScalingBackend.resume_processes
+
+
+def _launch(group: Any, *how: Any, **more: Any) -> None:
+    """Whatever asks for machines, none is launched while that is suspended (EC2 Auto Scaling user
+    guide, how suspended processes affect other processes): moto keeps the names and goes on."""
+    if "Launch" not in [process["ProcessName"] for process in group.suspended_processes]:
+        _launched(group, *how, **more)
+
+
+def _resume(backend: Any, group_name: str, scaling_processes: list[str]) -> None:
+    """And once it is not any more, the group is brought to the size that was asked for."""
+    _resumed(backend, group_name, scaling_processes)
+    group = backend.autoscaling_groups[group_name]
+    group.set_desired_capacity(group.desired_capacity)
+
+
+_scaling.FakeAutoScalingGroup.replace_autoscaling_group_instances = _launch
+_scaling.AutoScalingBackend.resume_processes = _resume
 _access: Any = import_module("moto.iam.access_control")
 _neutral: Any = _access.PermissionResult.NEUTRAL
 _permitted: Any = _access.IAMPolicyStatement.is_action_permitted

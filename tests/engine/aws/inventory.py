@@ -17,6 +17,7 @@ LISTED: Mapping[str, tuple[str, str, Props, str, str]] = {
     "bucket": ("s3", "ListBuckets", {}, "Buckets", "Name"),
     "dashboard": ("cloudwatch", "ListDashboards", {}, "DashboardEntries", "DashboardName"),
     "endpoint": ("ec2", "DescribeVpcEndpoints", {}, "VpcEndpoints", "VpcEndpointId"),
+    "function": ("lambda", "ListFunctions", {}, "Functions", "FunctionName"),
     "group": (
         "autoscaling",
         "DescribeAutoScalingGroups",
@@ -92,7 +93,8 @@ def made(aws: Session) -> Iterator[tuple[str, str]]:
                 yield kind, item[name]
     yield from (("instance", name) for name in machines)
     yield from (("key", name) for name in _keys(aws))
-    yield from (("placement-group", name) for name in aws.kept("placement-group"))
+    for kind in ("anomalymonitor", "anomalysubscription", "placement-group"):
+        yield from ((kind, name) for name in aws.kept(kind))
     budgets = aws.client("budgets").describe_budgets(AccountId=aws.account)["Budgets"]
     yield from (("budget", budget["BudgetName"]) for budget in budgets)
 

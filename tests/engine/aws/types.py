@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from tests.engine.aws import (
     addresses,
+    anomalies,
     buckets,
     budgets,
+    functions,
     groups,
     identity,
     instances,
@@ -20,8 +22,10 @@ from tests.engine.aws.resource import Resource
 
 MODULES = (
     addresses,
+    anomalies,
     buckets,
     budgets,
+    functions,
     groups,
     identity,
     instances,
