@@ -6,7 +6,7 @@ from typing import Any
 
 from gputier_policies.fleets import fleets
 from gputier_policies.rule import Config, Findings, Rule, Undecided, Violation
-from gputier_policies.values import UNKNOWN, Resource, Stack, at, yes
+from gputier_policies.values import UNKNOWN, Resource, Stack, at, items, yes
 
 AWS_BUDGET = "aws:budgets/budget:Budget"
 GCP_BUDGET = "gcp:billing/budget:Budget"
@@ -38,7 +38,7 @@ def stack_requires_budget(stack: Stack, config: Config) -> Findings:
         elif True in gpus:
             yield Violation(_missing(cloud, [one for one, _ in tells]))
         else:
-            yield from (Undecided(f.waits, f.runner.urn) for f in here if f.waits)
+            yield from (Undecided(f.waiting, f.runner.urn) for f in here if f.waiting)
 
 
 _PATHS = {AWS_BUDGET: "notifications", GCP_BUDGET: "thresholdRules"}
@@ -70,8 +70,10 @@ def _tells(budget: Resource) -> Any:
 
 
 def _hears(notification: Any) -> Any:
-    lists = [at(notification, f"subscriber{kind}") for kind in ("EmailAddresses", "SnsTopicArns")]
-    if any(isinstance(one, list) and one for one in lists):
+    lists: list[Any] = [
+        at(notification, f"subscriber{kind}") for kind in ("EmailAddresses", "SnsTopicArns")
+    ]
+    if any(map(items, filter(None, lists))):
         return True
     return UNKNOWN if UNKNOWN in lists else False
 

@@ -63,7 +63,7 @@ def _firm(fleet: Fleet, allowed: int) -> list[tuple[str, Any]]:
 def _waits(fleet: Fleet, path: str) -> Findings:
     """What is in another stack never becomes known here."""
     if not fleet.elsewhere:
-        yield Undecided(fleet.waits or path, fleet.runner.urn)
+        yield Undecided(fleet.waiting or path, fleet.runner.urn)
 
 
 REQUIRES_SPOT = Rule(
@@ -111,7 +111,7 @@ def fleet_forbids_spot(stack: Stack, config: Config) -> Findings:
                 fleet.runner.urn,
             )
         elif fleet.gpu is UNKNOWN or fleet.percent is UNKNOWN:
-            yield from _waits(fleet, path if fleet.percent is UNKNOWN else "instanceType")
+            yield from _waits(fleet, path)
         elif any(machine.capacity is UNKNOWN for machine in fleet.machines):
             yield Undecided("how it is bought", fleet.runner.urn)
 
@@ -154,7 +154,7 @@ def fleet_limits_size(stack: Stack, config: Config) -> Findings:
                 urn,
             )
         elif large or size is UNKNOWN:
-            yield from _waits(fleet, fleet.sized if size is UNKNOWN else "instanceType")
+            yield from _waits(fleet, fleet.sized)
 
 
 SIZE = Rule(

@@ -90,6 +90,12 @@ class Fleet(NamedTuple):
         return UNKNOWN if self.waits or self.elsewhere or UNKNOWN in found else False
 
     @property
+    def waiting(self) -> str:
+        """The property that will say whether it has one; empty where it is known, or never is."""
+        unknown = (m.path for m in self.machines if m.gpu is UNKNOWN)
+        return self.waits or next(unknown, "")
+
+    @property
     def source(self) -> Resource:
         """What names its machines: itself, or what it starts them from."""
         return next((one for one in (self.runner, *self.templates) if machines(one)), self.runner)

@@ -35,9 +35,9 @@ def fleet_requires_schedule(stack: Stack, config: Config) -> Findings:
             continue
         if fleet.most == 0 or fleet.elsewhere:
             continue
-        waits = fleet.waits if fleet.gpu is UNKNOWN else _waits(fleet, links)
-        if waits or fleet.gpu is UNKNOWN:
-            yield Undecided(waits or "instanceType", urn)
+        waits = fleet.waiting if fleet.gpu is UNKNOWN else _waits(fleet, links)
+        if waits:
+            yield Undecided(waits, urn)
             continue
         found = month(fleet, links, declared)
         usd = found.usd if found and not found.unpriced else 0

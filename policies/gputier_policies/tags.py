@@ -64,10 +64,8 @@ def machine_requires_owner_tags(machine: Resource, config: Config) -> Findings:
 def _said(path: str, what: str, named: list[str]) -> str:
     key = named[0] if path == "tags" else _first(named)
     word = f'{{"{key}": "..."}}'
-    if path == NODE_LABELS:
-        way = f'node_config={{"resource_labels": {word}}}'
-    else:
-        way = f"{path}={word}"
+    nested = f'node_config={{"resource_labels": {word}}}'
+    way = nested if path == NODE_LABELS else f"{path}={word}"
     return (
         f"{path} names no {WHO[what]}, under none of {', '.join(named)}; it must: {way}, or among"
         " the provider's default ones"
@@ -194,7 +192,7 @@ def fleet_requires_owner_tags(stack: Stack, config: Config) -> Findings:
             if fleet.gpu is True and UNKNOWN not in found:
                 yield Violation(_how(kind, what, config[what]), urn)
             elif not fleet.elsewhere:
-                yield Undecided(fleet.waits or "tags", urn)
+                yield Undecided(fleet.waiting or "tags", urn)
 
 
 def _how(kind: str, what: str, named: list[str]) -> str:

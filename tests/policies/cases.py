@@ -23,6 +23,7 @@ def urn(type_: str, name: str) -> str:
 def resource(
     type_: str,
     name: str = "one",
+    /,
     *,
     stack: Surroundings = HERE,
     sources: Mapping[str, Iterable[Resource]] | None = None,
