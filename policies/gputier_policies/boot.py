@@ -134,9 +134,8 @@ def _moves(type_: str, image: str) -> str:
         return "" if _AMI.fullmatch(image) else "which is no image's id; it must be one: ami-…"
     if _GOOGLE.fullmatch(image):
         return ""
-    what = (
-        "a family, whose newest image it is" if "family/" in image else "not an image's full name"
-    )
+    family = "family/" in image
+    what = "a family, whose newest image it is" if family else "not the full name of an image"
     return (
         f"{what}; it must be one image by its full name,"
         ' "projects/PROJECT/global/images/NAME"'

@@ -17,7 +17,7 @@ from gputier_policies.parts import (
     whole,
 )
 from gputier_policies.rule import Config, Findings, Rule, Undecided, Violation
-from gputier_policies.values import UNKNOWN, Resource, is_map, yes
+from gputier_policies.values import UNKNOWN, Resource, yes
 from gputier_policies.words import ENVIRONMENT, is_production
 
 VOLUME = "aws:ebs/volume:Volume"
@@ -116,19 +116,31 @@ def _google_keys(disk: Resource) -> Findings:
     root = whole(disk)
     if disk.type in (DISK, REGION_DISK):
         word = "kmsKeyName" if disk.type == REGION_DISK else "kmsKeySelfLink"
-        yield from _google_key(root.at("diskEncryptionKey"), word, 'disk_encryption_key={"kms_…"}')
+        yield from _google_key(
+            root.at("diskEncryptionKey"), word, 'disk_encryption_key={"kms_…": key.id}'
+        )
         return
     for one in root.each("bootDisk"):
-        if one.at("source").value is None and one.at("diskEncryptionKeyRaw").value is None:
-            yield from _own_key(one.at("kmsKeySelfLink"), 'boot_disk={"kms_key_self_link": key.id}')
+        if one.at("diskEncryptionKeyRaw").value is None or one.unknown:
+            how = 'boot_disk={"kms_key_self_link": key.id}'
+            yield from _unless_it_exists(one, _own_key(one.at("kmsKeySelfLink"), how))
     for one in root.each("disks"):
         # A local disk is encrypted with Google's key and no other (Google: customer-managed
-        # encryption keys, 2026); one that exists has its own.
-        local = "SCRATCH" in (one.at("type").value, one.at("diskType").value)
-        local = local or one.at("diskType").value == "local-ssd"
-        if not local and one.at("source").value is None:
+        # encryption keys; unverified).
+        local = one.at("type").value == "SCRATCH" or one.at("diskType").value == "local-ssd"
+        if not local:
             how = 'disk_encryption_key={"kms_key_self_link": key.id}'
-            yield from _google_key(one.at("diskEncryptionKey"), "kmsKeySelfLink", how)
+            key = _google_key(one.at("diskEncryptionKey"), "kmsKeySelfLink", how)
+            yield from _unless_it_exists(one, key)
+
+
+def _unless_it_exists(disk: Part, findings: Findings) -> Findings:
+    """A disk that exists already has a key, which is its own resource's matter."""
+    source = disk.at("source")
+    if source.unknown:
+        yield Undecided(source.path)
+    elif source.value is None:
+        yield from findings
 
 
 def _google_key(box: Part, word: str, how: str) -> Findings:
@@ -240,15 +252,19 @@ def _kept_disks(template: Resource) -> Findings:
     (pulumi_gcp 10.2.0, InstanceTemplateDisk)."""
     for one in whole(template).each("disks"):
         source, flag = one.at("source"), one.at("autoDelete")
-        if not is_map(one.value) or not source.text or yes(one.at("boot").value):
+        if yes(one.at("boot").value) or not (source.text or source.unknown):
             continue
-        if flag.unknown:
-            yield Undecided(flag.path)
+        if flag.unknown or (source.unknown and not _says_no(flag)):
+            yield Undecided(flag.path if flag.unknown else source.path)
         elif flag.value is None or yes(flag.value):
             yield Violation(
                 f"{flag.path} is {shown(flag.value)}, so that the existing disk {source.text} is"
                 ' deleted with its machine; it must be false: {"auto_delete": False}'
             )
+
+
+def _says_no(flag: Part) -> bool:
+    return flag.value is not None and not yes(flag.value)
 
 
 DELETION_PROTECTION = Rule(
