@@ -54,6 +54,10 @@ def without_role(name: str, *, denied: str = "") -> Change:
 
 AWS = [
     Case("somebody", "aws", "aws", "identity", well, GOOD, "account 111122223333 as assumed-role"),
+    Case("another account", "aws", "aws", "identity", aws("sts", "get_caller_identity",
+         {"Account": "999999999999", "Arn": "arn:aws:iam::999999999999:user/ann"}), BAD,
+         "account 999999999999, which `aws:allowedAccountIds` keeps this stack from",
+         "`aws:profile`"),
     Case("nobody", "aws", "aws", "identity", aws("sts", "get_caller_identity",
          errors.NoCredentialsError()), UNASKED, "Unable to locate", "AWS_PROFILE"),
     # Where the machine is sold.

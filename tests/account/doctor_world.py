@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,6 +28,7 @@ STACKS = {
     "aws": """\
   aws:region: us-east-1
   aws:profile: ml
+  aws:allowedAccountIds: ["111122223333"]
   gputier:defaults: {clouds: [aws]}
   gputier:workloads:
     chat:
@@ -152,11 +154,18 @@ class World(NamedTuple):
 
         return Sessions(aws, gcp)
 
-    def ask(self, stack: str, limit: float = LIMIT) -> Examined:
+    def ask(
+        self,
+        stack: str,
+        *,
+        limit: float = LIMIT,
+        say: Callable[[int, int], object] = quiet,
+        sessions: Sessions | None = None,
+    ) -> Examined:
         declaration, found, account = declared(stack)
         subject = Subject(stack, stack, "shop", declaration.is_production, found.found, account,
                           load(), NOW)  # fmt: skip
-        return examine(subject, found, self.sessions, quiet, limit)
+        return examine(subject, found, sessions or self.sessions, say, limit)
 
     def answers(self, stack: str, check: str) -> list[Answer]:
         return [one for one in self.ask(stack).answers if one.check == check]

@@ -34,6 +34,11 @@ AWS = {
         f"  aws:assumeRole: {{roleArn: {ARN}}}\n", AwsAccount(roles=(Role(ARN),)),
     ),
     "a key of the older form": ("  aws:config:profile: ml\n", AwsAccount("ml")),
+    "accounts": (
+        '  aws:allowedAccountIds: [12345678901, "111122223333"]\n'
+        '  aws:forbiddenAccountIds: ["2"]\n',
+        AwsAccount(allowed=("012345678901", "111122223333"), forbidden=("000000000002",)),
+    ),
     "files": (
         "  aws:sharedConfigFiles: [a]\n  aws:sharedCredentialsFiles: [b]\n",
         AwsAccount(config_files=("a",), credentials_files=("b",)),

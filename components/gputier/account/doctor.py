@@ -98,7 +98,7 @@ Said = tuple[Finding, str]
 
 
 def ask_all(
-    questions: Sequence[Question], say: Callable[[int, int], None], limit: float = LIMIT
+    questions: Sequence[Question], say: Callable[[int, int], object], limit: float = LIMIT
 ) -> list[Said]:
     """What each question found, in their order. `say(answered, of)` is told each second."""
     if not questions:

@@ -74,7 +74,11 @@ def questions(aws: Aws, targets: Sequence[Target]) -> Iterator[Question]:
 
 
 def _identity(aws: Aws) -> Finding:
-    found = caller(aws)
+    found, ours = caller(aws), aws.subject.account.aws
+    key = "aws:forbiddenAccountIds" if found.account in ours.forbidden else "aws:allowedAccountIds"
+    if found.account in ours.forbidden or (ours.allowed and found.account not in ours.allowed):
+        fix = "`aws:profile` or `aws:assumeRoles` of the account that is meant"
+        return bad(f"account {found.account}, which `{key}` keeps this stack from", fix)
     return good(f"account {found.account} as {found.arn.split(':', 5)[-1]}")
 
 

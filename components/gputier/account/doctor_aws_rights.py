@@ -62,6 +62,14 @@ NAT = _of("ec2", "CreateNatGateway AllocateAddress")
 KEY = _of("kms", "CreateKey CreateAlias PutKeyPolicy CreateGrant DescribeKey")
 GRANT = _of("kms", "CreateGrant DescribeKey")
 BUDGET = _of("budgets", "ModifyBudget ViewBudget")
+#: What stops a fleet that is over its budget.
+STOP = (
+    *_of("lambda", "CreateFunction AddPermission PutFunctionEventInvokeConfig DeleteFunction"),
+    *_of("logs", "CreateLogGroup PutRetentionPolicy"),
+    *_of("iam", "CreateRole PutRolePolicy CreatePolicy PassRole"),
+    *_of("sns", "Subscribe"),
+)
+ANOMALIES = _of("ce", "CreateAnomalyMonitor CreateAnomalySubscription")
 FAMILY = _of("ssm", "GetParameter")
 
 
@@ -92,6 +100,8 @@ def _actions(target: Target) -> Iterator[str]:
         (KEY, storage.key is not None and storage.key.create),
         (GRANT, storage.key is not None and storage.key.grant and not storage.key.create),
         (BUDGET, chosen.budget is not None),
+        (STOP, chosen.budget is not None and chosen.budget.stops),
+        (ANOMALIES, chosen.budget is not None and chosen.budget.anomalies is not None),
         (FAMILY, chosen.boot.image.id is None),
     ]
     for names, wanted in parts:

@@ -39,7 +39,7 @@ PLACED = Check(
 IDENTITY_AWS = _aws(
     "identity",
     "sts:GetCallerIdentity",
-    "somebody is signed in, with the stack's profile and roles",
+    "somebody is signed in with the stack's profile and roles, to an account that it allows",
     "everything else is asked as whoever this is, and a deployment acts as them",
     "sign in, or set `aws:profile` or `aws:assumeRoles`",
 )
@@ -178,7 +178,7 @@ FABRIC_GCP = _gcp(
 )
 RIGHTS_GCP = _gcp(
     "permissions",
-    "resourcemanager.projects.get",
+    "resourcemanager.projects.testIamPermissions",
     "the caller may do what a deployment of this stack does",
     "a deployment that may not do one thing stops half way",
     "grant the roles that are named",

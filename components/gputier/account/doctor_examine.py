@@ -63,7 +63,7 @@ def examine(
     subject: Subject,
     found: Targets,
     sessions: Sessions,
-    say: Callable[[int, int], None],
+    say: Callable[[int, int], object],
     limit: float = LIMIT,
 ) -> Examined:
     """Ask everything there is to ask. `say(answered, of)` is told of progress."""

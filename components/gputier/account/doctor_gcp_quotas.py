@@ -19,7 +19,7 @@ from gputier.account.doctor import Finding, Question, bad, good, unknown
 from gputier.account.doctor_gcp import Gcp
 from gputier.account.doctor_targets import Target
 from gputier.account.session_gcp import PAGES
-from gputier.catalog import Catalog
+from gputier.catalog import Catalog, InstanceType
 
 ALL = "GPUS_ALL_REGIONS"
 FAMILY = "GPUS_PER_GPU_FAMILY"
@@ -84,21 +84,22 @@ def metrics_of(catalog: Catalog, target: Target, *, spot: bool) -> tuple[Metric,
         consumed, split = row["consumed_by"], _SPLIT.fullmatch(row["metric"])
         wanted = "spot and flex-start" if spot else "on-demand"
         mine = consumed.startswith(wanted) and "vWS" not in consumed
-        if not mine or not _counts(row["gpu_or_machine_family"], type_.name, type_.accelerator):
+        if not mine or not _counts(row["gpu_or_machine_family"], type_):
             continue
         found.append(Metric(FAMILY, split[1]) if split else Metric(row["metric"]))
     return tuple(found)
 
 
-def _counts(families: str, name: str, accelerator: str | None) -> bool:
+def _counts(families: str, row: InstanceType) -> bool:
     """Whether a row of the table is about a machine: `a2-highgpu/megagpu`, an accelerator's name,
     or several with commas."""
     plain = re.sub(r"\(.*?\)", "", families)
     for word in re.split(r", *", plain.strip()):
         first, *others = word.strip().split("/")
         series = first.partition("-")[0]
-        for one in (first, *(f"{series}-{other}" for other in others)):
-            if one and (one == accelerator or re.match(rf"{re.escape(one)}(-|$)", name)):
+        for one in filter(None, (first, *(f"{series}-{other}" for other in others))):
+            begins = re.match(rf"{re.escape(one)}(-|$)", row.name)
+            if begins or one in (row.accelerator, row.family):
                 return True
     return False
 

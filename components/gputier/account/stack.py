@@ -22,6 +22,8 @@ AWS_KEYS = (
     "accessKey",
     "secretKey",
     "token",
+    "allowedAccountIds",
+    "forbiddenAccountIds",
 )
 GCP_KEYS = (
     "project",
@@ -43,13 +45,16 @@ class Role(NamedTuple):
 
 
 class AwsAccount(NamedTuple):
-    """`aws:…` of a stack. Empty: as the AWS command line finds it."""
+    """`aws:…` of a stack. Empty: as the AWS command line finds it. The provider refuses accounts
+    that are not `allowed` or are `forbidden`."""
 
     profile: str = ""
     region: str = ""
     roles: tuple[Role, ...] = ()
     config_files: tuple[str, ...] = ()
     credentials_files: tuple[str, ...] = ()
+    allowed: tuple[str, ...] = ()
+    forbidden: tuple[str, ...] = ()
 
 
 class GcpAccount(NamedTuple):
@@ -115,6 +120,8 @@ def _aws(config: Mapping[str, Any]) -> AwsAccount:
         roles=tuple(role for raw in roles if (role := _role(raw)).arn),
         config_files=_words(config.get("aws:sharedConfigFiles")),
         credentials_files=_words(config.get("aws:sharedCredentialsFiles")),
+        allowed=_accounts(config.get("aws:allowedAccountIds")),
+        forbidden=_accounts(config.get("aws:forbiddenAccountIds")),
     )
 
 
@@ -187,6 +194,11 @@ def _unfolded(value: Any) -> Any:
 
 def _words(value: Any) -> tuple[str, ...]:
     return tuple(str(item) for item in _list(value))
+
+
+def _accounts(value: Any) -> tuple[str, ...]:
+    """Twelve digits each: a YAML number has lost the zeros in front."""
+    return tuple(word.zfill(12) for word in _words(value))
 
 
 def _text(value: Any) -> str:

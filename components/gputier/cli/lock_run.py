@@ -83,7 +83,7 @@ def _written(declaration: Declaration, catalog: Catalog, typed: LockArguments) -
     plan = plan_declaration(declaration, catalog)
     after = merged(before, make_lock(plan, declaration), anew, former_names(declaration))
     if typed.images:
-        after = _with_images(after, plan, typed.workloads)
+        after = _with_images(after, plan, declaration, typed.workloads)
     changes = compare(before, after)
     if changes or before is None:
         write_lock(path, after)
@@ -96,15 +96,22 @@ def _written(declaration: Declaration, catalog: Catalog, typed: LockArguments) -
     return ExitCode.OK
 
 
-def _with_images(lock: Lock, plan: StackPlan, named: Sequence[str]) -> Lock:
-    """Image ids of today, asked of AWS; what is not AWS's is left as it is, and said."""
-    from gputier.cli.lock_images import look
+def _with_images(
+    lock: Lock, plan: StackPlan, declaration: Declaration, named: Sequence[str]
+) -> Lock:
+    """Image ids of today, asked of AWS as whoever deploys the stack; what is not AWS's is left as
+    it is, and said."""
+    from gputier.account.stack import read_account
+    from gputier.cli.lock_images import looker
 
     families = to_pin(lock, plan, named)
     for name in named:
         if name not in families:
             console.note(f"{name}: its image is not one of AWS's families, and stays as it is")
-    return pin_images(lock, plan, families, look)
+    account = read_account(declaration)
+    for warning in account.warnings if families else ():
+        console.note(warning)
+    return pin_images(lock, plan, families, looker(account.aws))
 
 
 def _written_lines(path: Path, after: Lock, changes: Sequence[Change]) -> list[str]:
