@@ -34,6 +34,11 @@ def resource(
     return Resource(type_, name, urn(type_, name), props, stack, sources=made)
 
 
+def of(one: Resource, provider: Mapping[str, Any]) -> Resource:
+    """The same of a provider that is configured so."""
+    return replace(one, provider=provider)
+
+
 def stack(*resources: Resource, config: Mapping[str, str] | None = None) -> Stack:
     """A stack of these, in the order of their URNs, with its config over the usual one."""
     around = Surroundings("test", "project", {**HERE.config, **(config or {})})
