@@ -11,7 +11,7 @@ from tests.engine.wire import Props
 
 
 def check(token: str, inputs: Props) -> Iterator[Problem]:
-    """Every breach of what replacement.json says of inputs that exclude or need each other."""
+    """Every breach of what the tables say of inputs that exclude or need each other."""
     row = replacement.table().get(token, {})
     for first, second in row.get("conflicts", ()):
         if _given(inputs, first) and _given(inputs, second):
@@ -20,7 +20,7 @@ def check(token: str, inputs: Props) -> Iterator[Problem]:
         if _applies(inputs, names) and sum(_given(inputs, name) for name in names) != 1:
             yield names[0], f"exactly one of {', '.join(names)} is needed"
     for names in row.get("at_least_one_of", ()):
-        if not any(_given(inputs, name) for name in names):
+        if _applies(inputs, names) and not any(_given(inputs, name) for name in names):
             yield names[0], f"at least one of {', '.join(names)} is needed"
     for name, needed in row.get("required_with", ()):
         if _given(inputs, name) and not _given(inputs, needed):

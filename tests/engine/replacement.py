@@ -1,4 +1,5 @@
-"""Whether a changed input replaces its resource, from replacement.json: verified, or refused.
+"""Whether a changed input replaces its resource, from replacement.json (AWS) and
+replacement_gcp.json: verified, or refused.
 
 The engine has no opinion of its own: it replaces what the provider's diff says. So this table is
 what every statement of a test about replacing rests on, and what is not in it is an error.
@@ -6,6 +7,7 @@ what every statement of a test about replacing rests on, and what is not in it i
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import re
 from collections.abc import Callable
@@ -14,9 +16,11 @@ from pathlib import Path
 from typing import Any, cast
 
 from tests.engine.changes import Change, Kind
-from tests.engine.wire import Props
+from tests.engine.wire import Props, is_unknown
 
-DATA = Path(__file__).with_suffix(".json")
+DATA = tuple(
+    Path(__file__).with_name(f"{name}.json") for name in ("replacement", "replacement_gcp")
+)
 Rule = Callable[[Change, Props, Props], bool]
 
 
@@ -26,7 +30,8 @@ class Unverified(Exception):
 
 @cache
 def table() -> dict[str, Any]:
-    return json.loads(DATA.read_text(encoding="utf-8"))["types"]
+    read = (json.loads(path.read_text(encoding="utf-8")) for path in DATA)
+    return {token: row for found in read for token, row in found["types"].items()}
 
 
 def replaces(token: str, change: Change, olds: Props, news: Props) -> bool:
@@ -98,6 +103,55 @@ def _first_address(change: Change, olds: Props, news: Props) -> bool:
     return (olds.get(change.top) or [None])[0] not in (news.get(change.top) or [])
 
 
+def _outgrown(change: Change, _olds: Props, _news: Props) -> bool:
+    """A subnetwork's range may grow around the old one."""
+    if is_unknown(change.new):
+        raise Unverified("whether a range that is not known contains the old one")
+    old, new = (ipaddress.ip_network(str(side)) for side in (change.old, change.new))
+    return not (old.version == new.version and old.subnet_of(new))  # type: ignore[arg-type]
+
+
+def _smaller(change: Change, _olds: Props, _news: Props) -> bool:
+    if is_unknown(change.new):
+        raise Unverified("whether a size that is not known is a smaller one")
+    return bool(change.old and change.new and change.new < change.old)
+
+
+def _not_hyperdisk(_change: Change, _olds: Props, news: Props) -> bool:
+    return "hyperdisk" not in str(news.get("type"))
+
+
+def _another_image(change: Change, _olds: Props, _news: Props) -> bool:
+    """The same image by a longer or shorter name is none; which image a family has is not asked."""
+    texts = sorted((str(change.old), str(change.new)), key=len)
+    return not texts[1].endswith(f"/{texts[0]}")
+
+
+def _script(_change: Change, olds: Props, news: Props) -> bool:
+    """Not where the same text moves between metadata and the input of its own."""
+    scripts = [
+        side.get("metadataStartupScript") or (side.get("metadata") or {}).get("startup-script")
+        for side in (olds, news)
+    ]
+    return scripts[0] != scripts[1]
+
+
+def _moved_in_its_network(change: Change, olds: Props, news: Props) -> bool:
+    """A new address of an interface that stays where it is."""
+    cards = [side.get("networkInterfaces") or [] for side in (olds, news)]
+    if not change.new or len(cards[0]) != len(cards[1]):
+        return False
+    places = [[tuple(card.get(name) for name in PLACE) for card in side] for side in cards]
+    return places[0] == places[1]
+
+
+PLACE = ("network", "subnetwork", "subnetworkProject")
+
+
+def _taken_away(change: Change, _olds: Props, _news: Props) -> bool:
+    return not change.new
+
+
 # The conditional rows of the table that a test needs; the words are in the table.
 RULES: dict[tuple[str, str], Rule] = {
     ("aws:ec2/instance:Instance", "userData"): _user_data,
@@ -109,6 +163,22 @@ RULES: dict[tuple[str, str], Rule] = {
     ("aws:ssm/parameter:Parameter", "tier"): lambda change, _olds, _news: (
         (change.old, change.new) == ("Advanced", "Standard")
     ),
+    ("gcp:compute/disk:Disk", "size"): _smaller,
+    ("gcp:compute/disk:Disk", "provisionedIops"): _not_hyperdisk,
+    ("gcp:compute/regionDisk:RegionDisk", "size"): _smaller,
+    ("gcp:compute/regionDisk:RegionDisk", "provisionedIops"): _not_hyperdisk,
+    ("gcp:compute/instance:Instance", "metadataStartupScript"): _script,
+    ("gcp:compute/instance:Instance", "networkInterfaces.networkIp"): _moved_in_its_network,
+    ("gcp:compute/subnetwork:Subnetwork", "ipCidrRange"): _outgrown,
+    ("gcp:storage/bucket:Bucket", "retentionPolicy.isLocked"): _taken_away,
+    **{
+        (f"gcp:compute/{kind[0].lower()}{kind[1:]}:{kind}", "disks.sourceImage"): _another_image
+        for kind in ("InstanceTemplate", "RegionInstanceTemplate")
+    },
+    **{
+        (f"gcp:compute/{kind[0].lower()}{kind[1:]}:{kind}", "resourcePolicies"): _taken_away
+        for kind in ("InstanceGroupManager", "RegionInstanceGroupManager")
+    },
     **{
         (f"aws:vpc/securityGroup{way}Rule:SecurityGroup{way}Rule", source): _kind_of_source
         for way in ("Ingress", "Egress")

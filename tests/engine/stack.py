@@ -11,9 +11,9 @@
     assert engine.aws.inventory() == []
 
 The engine, its state file and secrets are real, and so is every SDK that the program imports. The
-provider is a stand-in (provider.py, aws/), so a green test says that the program agrees with the
-SDK's schema, with botocore's and with moto's state; it does not say that AWS has the capacity,
-grants the permission or finishes in time.
+providers are stand-ins (provider.py, aws/, gcp/), so a green test says that the program agrees with
+the SDK's schema, with botocore's and moto's state or with Google's discovery documents; it does not
+say that the cloud has the capacity, grants the permission or finishes in time.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from typing import Any
 
 import yaml
 from tests.engine.aws.cloud import Aws
+from tests.engine.gcp.cloud import Gcp
 from tests.engine.language import LanguageHost
 from tests.engine.provider import Failure, Provider, Rpc
-from tests.engine.recorder import Recorder
 from tests.engine.wire import Props
 
 # Whoever runs the tests may be signed in to a cloud or to Pulumi: none of it may reach the engine.
@@ -189,18 +189,16 @@ def _step(found: Props, meant: Props) -> Step:
 
 
 class Engine:
-    """One Pulumi engine with an empty backend and an empty AWS. Use it as a context, one at a time
-    in a process: moto's state is the process's."""
+    """One Pulumi engine with an empty backend, an empty AWS and an empty Google Cloud. Use it as a
+    context, one at a time in a process: moto's state is the process's."""
 
     def __init__(self, folder: Path, cli: Path) -> None:
         self._folder, self._cli = folder, cli
         for name in ("home", "state", "events"):
             (folder / name).mkdir(parents=True)
         kept = {k: v for k, v in os.environ.items() if not k.startswith(OF_THE_CALLER)}
-        self.aws = Aws()
-        self.provider = Provider(self.aws)
-        # Nothing of ours is deployed to Google yet: what its schema takes, it takes.
-        self.gcp = Provider(Recorder("gcp"))
+        self.aws, self.gcp = Aws(), Gcp()
+        self.provider, self.gcp_provider = Provider(self.aws), Provider(self.gcp)
         self._language = LanguageHost(kept)
         self.environment = {
             **kept,
@@ -211,7 +209,7 @@ class Engine:
             "PULUMI_DEBUG_COMMANDS": "true",  # for --event-log
             "PULUMI_DEBUG_LANGUAGES": f"python:{self._language.server.port}",
             "PULUMI_DEBUG_PROVIDERS": (
-                f"aws:{self.provider.server.port},gcp:{self.gcp.server.port}"
+                f"aws:{self.provider.server.port},gcp:{self.gcp_provider.server.port}"
             ),
             "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
             "PULUMI_DIY_BACKEND_DISABLE_CHECKPOINT_BACKUPS": "true",
@@ -230,7 +228,7 @@ class Engine:
     ) -> None:
         self._language.stop()
         self.provider.stop()
-        self.gcp.stop()
+        self.gcp_provider.stop()
         self.aws.stop()
 
     def stack(
@@ -290,11 +288,14 @@ class Engine:
     def fail_once(self, type_: str, method: str, message: str, *, after: bool = False) -> None:
         """The next `create`, `update` or `delete` of a type fails with `message`: before it had an
         effect or, as when a wait runs out, `after` (create only)."""
-        self.provider.failures.append(Failure(type_, method, message, after))
+        provider = self.gcp_provider if type_.startswith("gcp:") else self.provider
+        provider.failures.append(Failure(type_, method, message, after))
 
     def calls(self, *methods: str) -> list[Rpc]:
-        """What the provider was really asked to do (previews left out), in order."""
-        return [r for r in self.provider.rpcs if r.method in methods and not r.preview]
+        """What AWS's provider was really asked to do (previews left out), in order; then
+        Google's."""
+        rpcs = (*self.provider.rpcs, *self.gcp_provider.rpcs)
+        return [r for r in rpcs if r.method in methods and not r.preview]
 
 
 def _without_secrets(file: Path) -> None:

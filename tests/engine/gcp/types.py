@@ -1,0 +1,9 @@
+"""Every resource type of the stand-in, by its token."""
+
+from __future__ import annotations
+
+from tests.engine.gcp import disks, groups, instances, network, policies, scaling, templates
+from tests.engine.gcp.resource import Resource
+
+MODULES = (disks, groups, instances, network, policies, scaling, templates)
+TYPES: dict[str, Resource] = {kind.token: kind for module in MODULES for kind in module.TYPES}
