@@ -172,9 +172,18 @@ def test_a_failed_preview_is_never_reviewed_as_a_whole_one() -> None:
 
 
 def test_a_policy_that_does_not_allow_it_is_shown() -> None:
-    told = Violation("owner-tag", "ours", "mandatory", "no owner", None)
-    found = of(machine("a"), violations=(told,))
-    assert "✗ `owner-tag` (mandatory): no owner" in comment(found)
+    about = "urn:pulumi:prod::shop::aws:ec2/instance:Instance::web"
+    whole = "urn:pulumi:prod::shop::pulumi:pulumi:Stack::shop-prod"
+    told = (
+        Violation("owner-tag", "ours", "mandatory", "no owner", about),
+        Violation("one-budget", "ours", "advisory", "no budget", whole),
+    )
+    found = of(machine("a"), violations=told)
+    assert "✗ `owner-tag` on `web` (mandatory): no owner" in comment(found)
+    assert "· `one-budget` (advisory): no budget" in comment(found)
+    assert "✗ owner-tag on web (mandatory): no owner" in text(found)
+    assert "· one-budget (advisory): no budget" in text(found)
+    assert "✗ <code>owner-tag</code> on <code>web</code> (mandatory): no owner" in page(found)
 
 
 @pytest.mark.parametrize("count", [200, 2000])

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import jinja2
 
 from gputier.review import words
+from gputier.review.preview import Violation
 from gputier.review.review import Review, Row
 
 #: What a comment may be: GitHub 65,536 characters (its API refuses more: "body is too long"),
@@ -74,10 +75,7 @@ def rendered(found: Review, most: Most) -> str:
         more_lines=max(0, len(lines) - most.rows),
         warnings=[safe(one.text) for one in warned[: most.warnings]],
         more_warnings=max(0, len(warned) - most.warnings),
-        violations=[
-            f"{code(one.policy)} ({safe(one.level)}): {safe(one.message)}"
-            for one in found.violations[: most.warnings]
-        ],
+        violations=[_broken(one) for one in found.violations[: most.warnings]],
         more_violations=max(0, len(found.violations) - most.warnings),
         left_out=words.left_out(found),
         range=words.range_of(found),
@@ -96,6 +94,11 @@ def rendered(found: Review, most: Most) -> str:
         catalog=found.catalog,
         as_of=found.catalog_as_of,
     )
+
+
+def _broken(one: Violation) -> str:
+    about = f" on {code(one.resource)}" if one.resource else ""
+    return f"{one.mark} {code(one.policy)}{about} ({safe(one.level)}): {safe(one.message)}"
 
 
 def _cells(line: words.Line) -> tuple[str, ...]:

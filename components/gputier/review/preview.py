@@ -98,6 +98,17 @@ class Violation(NamedTuple):
     message: str
     urn: str | None
 
+    @property
+    def resource(self) -> str | None:
+        """The name of the resource that it is about; None where it is about the stack."""
+        about = self.urn if self.urn and "::pulumi:pulumi:Stack::" not in self.urn else None
+        return about.rsplit("::", 1)[-1] if about else None
+
+    @property
+    def mark(self) -> str:
+        """What stops a deployment is crossed out; what only advises is a point."""
+        return "✗" if self.level == "mandatory" else "·"
+
 
 class Preview(NamedTuple):
     """A whole preview. `kind` is digest, events, plan or export: the format it was read from.

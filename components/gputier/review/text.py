@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
 from gputier.review import words
+from gputier.review.preview import Violation
 from gputier.review.review import Review
 
 WIDTH = 80
@@ -24,7 +25,7 @@ def _body(found: Review, width: int) -> Iterator[str]:
     if lines:
         yield ""
         yield from _table(lines, width)
-    marks = [("✗", f"{v.policy} ({v.level}): {v.message}") for v in found.violations]
+    marks = [(v.mark, _broken(v)) for v in found.violations]
     marks += [("⚠", risk.text) for risk in words.warnings(found)]
     if found.incomplete:
         yield ""
@@ -37,6 +38,11 @@ def _body(found: Review, width: int) -> Iterator[str]:
         yield from _details(found, width)
     yield ""
     yield f"list prices after declared discounts, catalogue {found.catalog}, {found.catalog_as_of}"
+
+
+def _broken(one: Violation) -> str:
+    about = f" on {one.resource}" if one.resource else ""
+    return f"{one.policy}{about} ({one.level}): {one.message}"
 
 
 def _details(found: Review, width: int) -> Iterator[str]:
