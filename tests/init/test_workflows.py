@@ -18,10 +18,10 @@ from tests.go_tool import NoTool
 from tests.init import workflows
 from tests.init.workflows import EXPRESSION, Document
 
-from gputier.cli.init_files import PULUMI, STACKS, Choices, files
+from gputier.cli.init_files import PULUMI, STACKS, Choices, Numbers, files
 
 CLOUDS = (("aws",), ("gcp",), ("aws", "gcp"))
-BUDGETS = dict.fromkeys(STACKS, 100)
+NUMBERS = dict.fromkeys(STACKS, Numbers(100, 2, 200, 4, ("L4",)))
 PINNED = re.compile(r"uses: ([\w.-]+/[\w.-]+)@([0-9a-f]{40}) # v\d+\.\d+\.\d+(?:, .+)?")
 #: What a person outside may write: none of it may become a part of a script.
 OF_ANYBODY = ("title", "body", "head_ref", "head.ref", "message", "author", "label")
@@ -39,7 +39,7 @@ RIGHTS = {
 
 def project(clouds: tuple[str, ...] = ("aws",)) -> dict[str, str]:
     choices = Choices("shop", clouds, "us-east-1", "entry", ("github", "gitlab"), "ann", "r d")
-    return files(choices, BUDGETS)
+    return files(choices, NUMBERS)
 
 
 def written(folder: Path, clouds: tuple[str, ...] = ("aws",)) -> Path:

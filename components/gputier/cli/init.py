@@ -26,6 +26,7 @@ class InitArguments:
     ci: str
     owner: str
     cost_center: str
+    images: bool
     dry_run: bool
     catalog_directory: str | None
 
@@ -78,6 +79,12 @@ def _regions(_context: click.Context, _incomplete: str) -> list[str]:
 )
 @click.option("--owner", default="", help="The tag `owner` of every machine. Default: the name.")
 @click.option("--cost-center", default="", help="The tag `cost-center`. Default: the name.")
+@click.option(
+    "--images",
+    is_flag=True,
+    help="Ask AWS for the image ids of today and pin them in the locks, as `gputier lock --images`"
+    " does later.",
+)
 @click.option("--dry-run", is_flag=True, help="Write nothing; list what would be written.")
 @catalog_option
 def init(
@@ -89,6 +96,7 @@ def init(
     ci: str,
     owner: str,
     cost_center: str,
+    images: bool,
     dry_run: bool,
     catalog_directory: str | None,
 ) -> int:
@@ -102,6 +110,16 @@ def init(
 
     return run(
         InitArguments(
-            folder, name, cloud, region, tier, ci, owner, cost_center, dry_run, catalog_directory
+            folder=folder,
+            name=name,
+            cloud=cloud,
+            region=region,
+            tier=tier,
+            ci=ci,
+            owner=owner,
+            cost_center=cost_center,
+            images=images,
+            dry_run=dry_run,
+            catalog_directory=catalog_directory,
         )
     )

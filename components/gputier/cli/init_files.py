@@ -6,6 +6,7 @@ import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from importlib import resources
+from typing import NamedTuple
 
 import jinja2
 
@@ -43,6 +44,16 @@ FORGES = {
 }
 
 
+class Numbers(NamedTuple):
+    """What a stack's plan costs, as limits with room: its budget, and what the policies allow."""
+
+    budget: int  # USD a month
+    usd_per_hour: int  # for one machine
+    usd_per_month: int  # for one fleet
+    machines: int
+    models: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Choices:
     """What a project is made from."""
@@ -71,18 +82,20 @@ class Choices:
         return f"[{','.join((*self.clouds, 'policy', *post))}]"
 
 
-def files(choices: Choices, budgets: Mapping[str, int]) -> dict[str, str]:
-    """Every file by its path, in the order in which people read them. `budgets` are USD a month by
-    stack; locks come later, because they are of the stacks' files."""
-    return dict(_files(choices, budgets))
+def files(choices: Choices, numbers: Mapping[str, Numbers]) -> dict[str, str]:
+    """Every file by its path, in the order in which people read them. `numbers` are by stack; locks
+    come later, because they are of the stacks' files."""
+    return dict(_files(choices, numbers))
 
 
-def _files(choices: Choices, budgets: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+def _files(choices: Choices, numbers: Mapping[str, Numbers]) -> Iterator[tuple[str, str]]:
     for path, template in COMMON.items():
         yield path, _rendered(template, choices)
     for stack in STACKS:
-        yield stack_file(stack), stack_text(choices, stack, budgets[stack])
-        yield f"policies/config.{stack}.json", _rendered(f"policies/config.{stack}.json", choices)
+        own = numbers[stack]
+        yield stack_file(stack), stack_text(choices, stack, own.budget)
+        limits = _rendered("policies/config.json", choices, stack=stack, numbers=own)
+        yield f"policies/config.{stack}.json", limits
     for forge in choices.forges:
         for path, template in FORGES[forge].items():
             yield path, _rendered(template, choices)

@@ -11,7 +11,7 @@ from gputier.catalog import Catalog
 from gputier.cli import console
 from gputier.cli.init import CLOUDS, FORGES, InitArguments
 from gputier.cli.init_files import STACKS, Choices, files, stack_file
-from gputier.cli.init_locks import budgets, lock_file, locks
+from gputier.cli.init_locks import lock_file, locks, numbers
 from gputier.cli.init_text import screen
 from gputier.cli.inputs import load_catalog
 from gputier.errors import ExitCode, InvalidInput, Problem
@@ -39,12 +39,13 @@ def run(typed: InitArguments) -> int:
     catalog = load_catalog(typed.catalog_directory)
     folder = Path(typed.folder).expanduser()
     choices = _choices(typed, folder, catalog)
-    wanted = files(choices, budgets(choices, catalog))
+    wanted = files(choices, numbers(choices, catalog))
     before = _sorted_out(folder, wanted)
     # A lock is of the file that lies there: of a kept one it is its owner's to write.
     ours = [s for s in STACKS if stack_file(s) not in before.kept]
-    locked = locks(choices, {s: wanted[stack_file(s)] for s in ours}, catalog)
-    missing = {lock_file(s): one.text for s, one in locked.items() if not _is(folder, lock_file(s))}
+    unlocked = {s: wanted[stack_file(s)] for s in ours if not _is(folder, lock_file(s))}
+    locked = locks(choices, unlocked, catalog, images=typed.images and not typed.dry_run)
+    missing = {lock_file(s): one.text for s, one in locked.items()}
     new = {**{path: wanted[path] for path in before.new}, **missing}
     if not typed.dry_run:
         _write(folder, new)

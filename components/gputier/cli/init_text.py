@@ -22,6 +22,7 @@ NEEDED = {
     "stacks/__main__.py": "it needs `from gputier.program import main` and `main()`",
     ".gitlab-ci.yml": "it needs `include: [{{local: .gitlab/gpu.yml}}]`",
 }
+PIN = "gputier lock prod --images"
 #: What comes next, and what for.
 COMMANDS = (
     ("python3 -m venv .venv && .venv/bin/python -m pip install -r requirements.txt", ""),
@@ -30,6 +31,7 @@ COMMANDS = (
     ("pulumi stack init dev", ""),
     ("pulumi preview --stack dev", "what would be made"),
     ("pulumi up --stack dev", "it is made"),
+    (PIN, "asks AWS: production boots an image that does not move"),
 )
 NOT_YET = (
     "gputier deploys nothing to Google Cloud yet: machines go to AWS. The workflows sign in to"
@@ -99,7 +101,8 @@ def _next(choices: Choices, typed: InitArguments) -> Iterator[str]:
     yield "next"
     if typed.folder != ".":
         yield f"  cd {shlex.quote(typed.folder)}"
-    yield from (f"  {line:<28}{f'# {text}' if text else ''}".rstrip() for line, text in COMMANDS)
+    lines = [(line, text) for line, text in COMMANDS if not (typed.images and line == PIN)]
+    yield from (f"  {line:<28}{f'# {text}' if text else ''}".rstrip() for line, text in lines)
     yield f"README.md goes on from here{', and to the workflows' if choices.forges else ''}"
     for cloud in choices.clouds:
         if cloud == "gcp":
