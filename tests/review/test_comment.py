@@ -186,6 +186,11 @@ def test_a_policy_that_does_not_allow_it_is_shown() -> None:
     assert "✗ <code>owner-tag</code> on <code>web</code> (mandatory): no owner" in page(found)
 
 
+def test_the_way_out_of_a_long_rule_is_not_cut_off() -> None:
+    told = Violation("owner-tag", "ours", "mandatory", f"{'why ' * 120}set the tag", None)
+    assert "set the tag" in comment(of(machine("a"), violations=(told,)))
+
+
 @pytest.mark.parametrize("count", [200, 2000])
 def test_a_comment_fits_whatever_changes(count: int) -> None:
     long = "x" * 300

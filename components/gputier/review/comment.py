@@ -19,6 +19,8 @@ from gputier.review.review import Review, Row
 LIMIT = 65_536
 #: What one cell or line may be.
 MOST_CHARACTERS = 240
+# What a rule says ends in the way out, which is the part that must not be cut off.
+MOST_OF_A_RULE = 3 * MOST_CHARACTERS
 _MARKS = re.compile(r"([\\`*_{}\[\]|~#>])")
 #: What the platforms make a link or a message of, even behind a backslash: people, issues, merge
 #: requests, milestones, addresses. A joiner that nobody sees, put behind it, is in their way.
@@ -98,7 +100,7 @@ def rendered(found: Review, most: Most) -> str:
 
 def _broken(one: Violation) -> str:
     about = f" on {code(one.resource)}" if one.resource else ""
-    return f"{one.mark} {code(one.policy)}{about} ({safe(one.level)}): {safe(one.message)}"
+    return f"{one.mark} {code(one.policy)}{about} ({safe(one.level)}): {safe(one.message, MOST_OF_A_RULE)}"
 
 
 def _cells(line: words.Line) -> tuple[str, ...]:
@@ -119,11 +121,11 @@ def _detail(row: Row) -> Detail:
     return Detail(code(row.change.state.name), [*parts, *map(safe, row.priced.notes)])
 
 
-def safe(text: str) -> str:
+def safe(text: str, most: int = MOST_CHARACTERS) -> str:
     """Text of anybody as text: no markup, no table, no mention of a person, no line of its own."""
     short = words.plain(text)
-    if len(short) > MOST_CHARACTERS:
-        short = f"{short[: MOST_CHARACTERS - 1]}…"
+    if len(short) > most:
+        short = f"{short[: most - 1]}…"
     parts = short.split("`")
     if len(parts) % 2 == 0:  # one that nothing ends is a character like others
         parts[-2:] = [f"{parts[-2]}`{parts[-1]}"]
