@@ -433,6 +433,67 @@ aws.scheduler.Schedule(
     },
 )
 
+# what is called when a budget is exceeded, and what watches for unusual cost
+stops = aws.iam.Role(
+    "stops",
+    assume_role_policy=json.dumps(
+        {
+            "Version": "2012-10-17",
+            "Statement": [
+                {
+                    "Effect": "Allow",
+                    "Action": "sts:AssumeRole",
+                    "Principal": {"Service": "lambda.amazonaws.com"},
+                }
+            ],
+        }
+    ),
+)
+code = f"def handler(event, context):\n    return {tags['owner']!r}\n"
+function = aws.lambda_.Function(
+    "stops",
+    runtime="python3.14",
+    handler="index.handler",
+    role=stops.arn,
+    code=pulumi.AssetArchive({"index.py": pulumi.StringAsset(code)}),
+    environment={"variables": {"OWNER": tags["owner"]}},
+    tags=tags,
+)
+aws.lambda_.Permission(
+    "stops",
+    statement_id="topic",
+    action="lambda:InvokeFunction",
+    function=function.name,
+    principal="sns.amazonaws.com",
+    source_arn=topic.arn,
+)
+aws.lambda_.FunctionEventInvokeConfig(
+    "stops",
+    function_name=function.name,
+    maximum_retry_attempts=2,
+    destination_config={"on_failure": {"destination": topic.arn}},
+)
+monitor = aws.costexplorer.AnomalyMonitor(
+    "fleet",
+    monitor_type="CUSTOM",
+    monitor_specification=json.dumps({"Tags": {"Key": "fleet", "Values": ["fleet"]}}),
+    tags=tags,
+)
+aws.costexplorer.AnomalySubscription(
+    "fleet",
+    frequency="IMMEDIATE",
+    monitor_arn_lists=[monitor.arn],
+    subscribers=[{"type": "SNS", "address": topic.arn}],
+    threshold_expression={
+        "dimension": {
+            "key": "ANOMALY_TOTAL_IMPACT_ABSOLUTE",
+            "match_options": ["GREATER_THAN_OR_EQUAL"],
+            "values": ["100"],
+        }
+    },
+    tags=tags,
+)
+
 pulumi.export("fleet", fleet.name)
 pulumi.export("image", latest.value)
 pulumi.export("public", address.public_ip)
