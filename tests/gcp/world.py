@@ -14,15 +14,36 @@ from gputier.workload import Workload
 PROJECT, NUMBER = "acme-gpu", "123456789012"
 REGION = "us-central1"
 LINK = "https://www.googleapis.com/compute/v1/projects/acme-gpu"
-ADOPTED = {
-    "vpc": {"region": REGION, "private": True},
-    "closed": {"region": REGION, "private": False},
+#: Networks that are there already, and the subnets of each in our region.
+ADOPTED: Mapping[str, tuple[str, ...]] = {
+    "one": ("inside",),
+    "shut": ("closed",),
+    "two": ("inside", "other"),
+    "elsewhere": (),
 }
+
+
+def _network(args: Mapping[str, Any]) -> Mapping[str, Any]:
+    name, project = args["name"], args.get("project") or PROJECT
+    root = f"{LINK.replace(PROJECT, project)}/regions"
+    inside = [f"{root}/{REGION}/subnetworks/{subnet}" for subnet in ADOPTED[name]]
+    link = f"{LINK.replace(PROJECT, project)}/global/networks/{name}"
+    more = [f"{root}/europe-west4/subnetworks/far"]
+    return {"selfLink": link, "subnetworksSelfLinks": [*inside, *more]}
+
+
+def _subnetwork(args: Mapping[str, Any]) -> Mapping[str, Any]:
+    project = args.get("project") or PROJECT
+    link = f"{LINK.replace(PROJECT, project)}/regions/{args['region']}/subnetworks/{args['name']}"
+    return {"selfLink": link, "privateIpGoogleAccess": args["name"] != "closed"}
+
 
 ANSWERS: Mapping[str, testing.Answer] = {
     "gcp:organizations/getProject:getProject": {
         "projectId": PROJECT, "number": NUMBER, "id": f"projects/{PROJECT}",
     },
+    "gcp:compute/getNetwork:getNetwork": _network,
+    "gcp:compute/getSubnetwork:getSubnetwork": _subnetwork,
 }  # fmt: skip
 
 

@@ -2,7 +2,19 @@
 them. Not whole yet: the program refuses to deploy to Google until it is."""
 
 from gputier.gcp.identity import Identity
+from gputier.gcp.network import Doors, Existing, Interface, Network, Stand, firewall
 from gputier.gcp.place import Place, place_of
 from gputier.gcp.store import Store
 
-__all__ = ["Identity", "Place", "Store", "place_of"]
+__all__ = [
+    "Doors",
+    "Existing",
+    "Identity",
+    "Interface",
+    "Network",
+    "Place",
+    "Stand",
+    "Store",
+    "firewall",
+    "place_of",
+]

@@ -103,6 +103,6 @@ def role_id(account_id: str) -> str:
 
 
 def email(given: str, project: str) -> str:
-    """The address of a service account that is named by its id, its address or its resource name."""
+    """The address of a service account that is named by id, by address or by resource name."""
     name = given.rsplit("/", 1)[-1]
     return name if "@" in name else f"{name}@{project}.iam.gserviceaccount.com"

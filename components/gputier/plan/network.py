@@ -11,6 +11,7 @@ from typing import NamedTuple
 from gputier.catalog import Catalog, Interface
 from gputier.plan.combinations import ONE, Decision
 from gputier.plan.fleet import fabric_of, interfaces_of
+from gputier.plan.rails import Rail, rails_of
 from gputier.plan.select import Ask
 from gputier.plan.verdict import Verdict
 from gputier.units import HOURS_PER_MONTH
@@ -40,7 +41,8 @@ class NetworkPlan(NamedTuple):
 
     `vpc` and `subnets` are what is adopted, by id or name; `zones` empty is not known. A network of
     our own has `nat_gateways` gateways, in the first so many zones, and `endpoints`, the cloud's
-    services that are reached inside it. `interfaces` are a machine's, by card and device.
+    services that are reached inside it. `interfaces` are a machine's, by card and device (AWS);
+    `rails` are those that a machine has beside its first for the fabric (Google).
     """
 
     zones: tuple[str, ...]
@@ -59,6 +61,7 @@ class NetworkPlan(NamedTuple):
     nat_gateways: int
     endpoints: tuple[str, ...]
     notes: tuple[str, ...]
+    rails: tuple[Rail, ...] = ()
 
 
 def plan_network(
@@ -95,6 +98,7 @@ def plan_network(
         nat_gateways=places.gateways if egress == "nat" else 0,
         endpoints=AWS_ENDPOINTS if own else (),
         notes=notes,
+        rails=rails_of(catalog, chosen, fabric, zones),
     )
 
 
