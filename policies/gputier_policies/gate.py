@@ -23,13 +23,21 @@ def fleet_requires_gate(stack: Stack, config: Config) -> Findings:
         return
     links = Links(stack)
     for fleet in fleets(stack, links):
-        if fleet.gpu is False or (fleet.gpu is UNKNOWN and not fleet.waits):
-            continue  # no GPU in it, or none that the program says
+        if fleet.gpu is False:
+            continue
         findings = list(_judged(fleet, links))
         if fleet.gpu is UNKNOWN and any(isinstance(one, Violation) for one in findings):
-            yield Undecided(fleet.waits, fleet.runner.urn)
-        else:
-            yield from findings
+            findings = list(_waits(fleet))
+        yield from findings
+
+
+def _waits(fleet: Fleet) -> Iterator[Finding]:
+    """What says whether a fleet has a GPU; nothing where that is not in the program."""
+    if fleet.waits:
+        yield Undecided(fleet.waits, fleet.runner.urn)
+    for machine in fleet.machines:
+        if machine.gpu is UNKNOWN:
+            yield Undecided(machine.path, fleet.source.urn)
 
 
 def _judged(fleet: Fleet, links: Links) -> Iterator[Finding]:
@@ -52,11 +60,13 @@ def _hooked(group: Resource, links: Links) -> Iterator[Finding]:
     waits: list[str] = []
     for hook in hooks:
         at, result = hook.at("lifecycleTransition"), hook.at("defaultResult")
-        if at.value == _LAUNCHING and result.value in (None, "ABANDON"):
+        if not at.unknown and at.value != _LAUNCHING:
+            continue
+        if not at.unknown and result.value in (None, "ABANDON"):
             return
-        if UNKNOWN in (at.value, result.value):
+        if at.unknown or result.unknown:
             waits.append((at if at.unknown else result).path)
-        elif at.value == _LAUNCHING:
+        else:
             passing.append(f"{result.path} is {shown(result.value)}")
     if waits:
         yield Undecided(waits[0], group.urn)

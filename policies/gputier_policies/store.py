@@ -57,6 +57,10 @@ def _blocked(bucket: Resource, links: Links) -> Iterator[Finding]:
     that somebody opened, is not."""
     block = _block_of(bucket, links)
     if block is None:
+        for other in links.stack.of(BLOCK):
+            if other.at("bucket") is UNKNOWN and not other.sources.get("bucket"):
+                yield Undecided("bucket", other.urn)  # it may be this one's
+                return
         yield Violation(
             "nothing blocks public access: aws.s3.BucketPublicAccessBlock(bucket=bucket.id,"
             " block_public_acls=True, block_public_policy=True, ignore_public_acls=True,"
