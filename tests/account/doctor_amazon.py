@@ -123,10 +123,9 @@ def _get_role(asked: Mapping[str, Any]) -> dict[str, Any]:
 def _offerings(asked: Mapping[str, Any]) -> dict[str, Any]:
     type_ = asked["Filters"][0]["Values"][0]
     kind = asked["LocationType"]
-    found = [
-        {"InstanceType": type_, "Location": zone, "LocationType": kind}
-        for zone in zones_of("us-east-1")
-    ]
+    names = [f"us-east-1{letter}" for letter in "abcdef"]
+    zones = names if kind == "availability-zone" else zones_of("us-east-1")
+    found = [{"InstanceType": type_, "Location": zone, "LocationType": kind} for zone in zones]
     return {"InstanceTypeOfferings": found}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,6 +19,7 @@ from tests.account.doctor_amazon import (
     simulated,
     subnets,
     tags,
+    zones_of,
 )
 from tests.account.doctor_case import Case, Change, aws, both, well
 from tests.account.doctor_world import World
@@ -30,6 +32,17 @@ DENIED = "AccessDeniedException"
 def offered(*zones: str) -> Change:
     found = [{"InstanceType": "g6.2xlarge", "Location": zone} for zone in zones]
     return aws("ec2", "describe_instance_type_offerings", {"InstanceTypeOfferings": found})
+
+
+def offered_by_name(*zones: str) -> Change:
+    """Zones of this account's names; all of them by id."""
+
+    def answer(asked: Mapping[str, Any]) -> dict[str, Any]:
+        named = asked["LocationType"] == "availability-zone"
+        found = zones if named else tuple(zones_of("us-east-1"))
+        return {"InstanceTypeOfferings": [{"Location": zone} for zone in found]}
+
+    return aws("ec2", "describe_instance_type_offerings", answer)
 
 
 def without_role(name: str, *, denied: str = "") -> Change:
@@ -70,6 +83,11 @@ AWS = [
     Case("may not ask", "aws", "aws", "offered",
          aws("ec2", "describe_instance_type_offerings", "UnauthorizedOperation"), UNASKED,
          "UnauthorizedOperation", "allow ec2:DescribeInstanceTypeOfferings"),
+    Case("zones by this account's names", "by-name", "aws", "offered", well, GOOD,
+         "g6.xlarge in us-east-1a, us-east-1b", workload="named"),
+    Case("not in a zone by its name", "by-name", "aws", "offered", offered_by_name("us-east-1b"),
+         BAD, "g6.xlarge is not sold in us-east-1a; sold in", "`zones: [us-east-1b]` of named",
+         "named"),
     # Quotas.
     Case("enough", "aws", "aws", "quota", well, GOOD,
          "52 vCPU needed of 5000, 0 in use by others: L-DB2E81BA"),
@@ -159,6 +177,16 @@ AWS = [
          aws("ec2", "describe_capacity_reservations",
              block(EndDate=datetime(2026, 12, 17, 11, 30, tzinfo=UTC))), BAD,
          "it ends at 2026-12-17T11:30:00Z, not 2026-12-20T11:30:00Z"),
+    Case("without an id", "by-name", "aws", "reservation", well, GOOD,
+         "active: p5.48xlarge in use1-az4", workload="unnamed"),
+    Case("without an id, the best counts", "by-name", "aws", "reservation",
+         aws("ec2", "describe_capacity_reservations", {"CapacityReservations": [
+             *reservation(TotalInstanceCount=0, AvailabilityZoneId="use1-az1")[
+                 "CapacityReservations"],
+             *reservation(AvailabilityZoneId="use1-az1")["CapacityReservations"]]}), BAD,
+         "active: it is in use1-az1, not use1-az4", workload="unnamed"),
+    Case("a resource group", "by-name", "aws", "reservation", well, UNASKED,
+         "is a resource group", workload="group"),
     Case("may not ask", "reserved", "aws", "reservation",
          aws("ec2", "describe_capacity_reservations", "UnauthorizedOperation"), UNASKED,
          "UnauthorizedOperation", "allow ec2:DescribeCapacityReservations"),

@@ -112,6 +112,8 @@ GCP = [
          "PERMISSION_DENIED"),
     # What is reserved.
     Case("as declared", "gcp-fabric", "gcp", "reservation", well, GOOD, "big READY", ""),
+    Case("of another project", "gcp-prod", "gcp", "reservation", well, GOOD,
+         "gpus READY: g2-standard-4 in us-central1-a, 3 of 3 free", workload="shared"),
     Case("gone", "gcp-fabric", "gcp", "reservation",
          gcp("compute", f"{H200}/reservations/big", GONE), BAD, "no reservation big in us-east4-b",
          "`capacity` of train"),
@@ -141,6 +143,10 @@ GCP = [
          gcp("compute", f"{H200}/reservations/big", FORBIDDEN), UNASKED, "PERMISSION_DENIED"),
     # Images.
     Case("the newest", "gcp", "gcp", "image", well, GOOD, "for X86_64, the newest of its family"),
+    Case("pinned", "gcp-prod", "gcp", "image", well, GOOD, "mine for X86_64, pinned",
+         workload="own"),
+    Case("not pinned in production", "gcp-prod", "gcp", "image", well, BAD, "not pinned",
+         "projects/ubuntu-os-cloud/global/images/ubuntu-2404-v20261101`", "moves"),
     Case("gone", "gcp", "gcp", "image", gcp("compute", L4_IMAGE, GONE), BAD, "is not there",
          "`software.image` of chat"),
     Case("of another architecture", "gcp", "gcp", "image",

@@ -45,6 +45,10 @@ def well_google() -> Google:
         for name in ("g2-standard-4", "g2-standard-8", "n1-standard-1", "a3-megagpu-8g"):
             google.has("compute", f"{at}/machineTypes/{name}", {"name": name})
         google.has("compute", f"{at}/acceleratorTypes/nvidia-tesla-t4", {"name": "nvidia-tesla-t4"})
+    google.has("compute", "projects/imgs/global/images/mine", gcp_image(name="mine"))
+    shared = {"count": "3", "instanceProperties": {"machineType": "g2-standard-4"}}
+    google.has("compute", "projects/owner/zones/us-central1-a/reservations/gpus",
+               reserved(name="gpus", specificReservation=shared))  # fmt: skip
     at = "projects/{project}/zones/us-east4-b"
     google.has("compute", f"{at}/machineTypes/a3-ultragpu-8g", {"name": "a3-ultragpu-8g"})
     google.has("compute", f"{at}/reservations/big", reserved())

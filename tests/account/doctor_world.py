@@ -110,6 +110,31 @@ STACKS = {
   gputier:workloads:
     train: {gpu: {models: [H100], count: 8}, clouds: [gcp], regions: {gcp: [us-central1]}}
 """,
+    "by-name": """\
+  aws:region: us-east-1
+  gputier:defaults: {clouds: [aws]}
+  gputier:workloads:
+    named: {gpu: {models: [L4]}, zones: [us-east-1a, us-east-1b]}
+    group:
+      gpu: {models: [H100], count: 8}
+      capacity: {use: reservation, instance_type: p5.48xlarge, zone: use1-az4, count: 1,
+                 id: "arn:aws:resource-groups:us-east-1:111122223333:group/gpus"}
+    unnamed:
+      gpu: {models: [H100], count: 8}
+      capacity: {use: reservation, instance_type: p5.48xlarge, zone: use1-az4, count: 1}
+""",
+    "gcp-prod": """\
+  gputier:environment: prod
+  gputier:defaults: {clouds: [gcp], regions: {gcp: [us-central1]}}
+  gputier:workloads:
+    own: {gpu: {models: [L4]}, software: {image: {id: projects/imgs/global/images/mine,
+                                                  os: ubuntu-24.04}}}
+    moves: {gpu: {models: [L4]}}
+    shared:
+      gpu: {models: [L4]}
+      capacity: {use: reservation, id: projects/owner/reservations/gpus,
+                 instance_type: g2-standard-4, zone: us-central1-a, count: 1}
+""",
     "nowhere": """\
   gputier:workloads:
     never: {purpose: rendering, gpu: {memory: 96GB, models: [T4]}, clouds: [aws]}
@@ -125,6 +150,13 @@ def declared(stack: str) -> tuple[Declaration, Targets, StackAccount]:
         write(stack, Path(folder))
         declaration = read_stack(stack, Path(folder))
         return declaration, targets(declaration, None, load()), read_account(declaration)
+
+
+def subject(stack: str) -> Subject:
+    """A stack of the tests as it is examined."""
+    declaration, found, account = declared(stack)
+    production = declaration.is_production
+    return Subject(stack, stack, "shop", production, found.found, account, load(), NOW)
 
 
 def write(stack: str, folder: Path) -> None:
@@ -144,6 +176,11 @@ class World(NamedTuple):
     amazon: Amazon
     google: Google
 
+    @staticmethod
+    def nobody() -> AwsSession:
+        """Who asks before anybody is signed in."""
+        raise AssertionError("nobody is to be asked")
+
     @property
     def sessions(self) -> Sessions:
         def aws(account: StackAccount) -> AwsSession:
@@ -162,10 +199,8 @@ class World(NamedTuple):
         say: Callable[[int, int], object] = quiet,
         sessions: Sessions | None = None,
     ) -> Examined:
-        declaration, found, account = declared(stack)
-        subject = Subject(stack, stack, "shop", declaration.is_production, found.found, account,
-                          load(), NOW)  # fmt: skip
-        return examine(subject, found, sessions or self.sessions, say, limit)
+        found = declared(stack)[1]
+        return examine(subject(stack), found, sessions or self.sessions, say, limit)
 
     def answers(self, stack: str, check: str) -> list[Answer]:
         return [one for one in self.ask(stack).answers if one.check == check]

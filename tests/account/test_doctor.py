@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
@@ -16,11 +17,13 @@ from tests.account.doctor_case import Case
 from tests.account.doctor_cases_aws import AWS
 from tests.account.doctor_cases_gcp import GCP
 from tests.account.doctor_google import well_google
-from tests.account.doctor_world import STACKS, World
+from tests.account.doctor_world import STACKS, World, declared, subject
 from tests.account.google_account import FORBIDDEN
 
+from gputier.account import doctor_aws, doctor_gcp
 from gputier.account.answers import BAD, CREDENTIALS, GOOD, STATES, UNASKED, CannotAsk
 from gputier.account.doctor import Once
+from gputier.account.doctor_aws import Aws
 from gputier.account.doctor_checks import CHECKS
 from gputier.account.doctor_examine import Sessions
 from gputier.account.session_aws import AwsSession, permission
@@ -190,3 +193,22 @@ def test_what_several_questions_need_is_asked_once() -> None:
         with pytest.raises(CannotAsk):
             once.get("other", fail)
     assert made.count(2) == 1
+
+
+def test_a_machine_for_which_no_image_is_known_is_bad_whoever_asks() -> None:
+    for stack, cloud, without in (
+        ("aws", "aws", partial(doctor_aws.without_image, Aws(World.nobody, subject("aws")))),
+        ("gcp", "gcp", doctor_gcp.without_image),
+    ):
+        target = declared(stack)[1].found[0]
+        assert without(target) is None, cloud
+        image = target.chosen.boot.image._replace(id=None, family=None)
+        chosen = target.chosen._replace(boot=target.chosen.boot._replace(image=image))
+        found = without(target._replace(chosen=chosen))
+        assert found
+        assert found.found.startswith("no image is known for")
+        image = image._replace(id="ami-000")
+        chosen = target.chosen._replace(boot=target.chosen.boot._replace(image=image))
+        found = without(target._replace(chosen=chosen))
+        assert found
+        assert found.found == "ami-000 is a placeholder"

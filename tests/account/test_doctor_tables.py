@@ -20,8 +20,8 @@ from gputier.catalog import load
 
 Session: Any = import_module("botocore.session").Session
 
-_TABLES: dict[str, Any] = vars(doctor_aws_rights)
-ALL_ACTIONS: set[str] = {
+_TABLES = cast("dict[str, object]", dict(vars(doctor_aws_rights)))
+ALL_ACTIONS = {
     name
     for table in _TABLES.values()
     if isinstance(table, tuple)

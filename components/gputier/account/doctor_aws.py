@@ -14,7 +14,7 @@ from gputier.account.doctor_targets import Target
 from gputier.account.session_aws import AwsSession
 from gputier.plan.boot import PLACEHOLDER_HINT
 
-_ZONE_ID = re.compile(r"[a-z]+\d-az\d+|.*-az\d+")
+_ZONE_ID = re.compile(r"[a-z0-9-]+-az\d+")
 #: Errors that say that something is not there: an answer, and no failure to ask.
 _NO_IMAGE = ("InvalidAMIID.NotFound", "InvalidAMIID.Malformed", "InvalidAMIID.Unavailable")
 _NO_TYPE = ("InvalidInstanceType", "InvalidParameterValue")
@@ -68,7 +68,7 @@ def questions(aws: Aws, targets: Sequence[Target]) -> Iterator[Question]:
         yield Question(checks.OFFERED_AWS, one, place, partial(_offered, aws, t))
         image = t.chosen.boot.image
         about = f"{image.id or image.family or 'no image'} in {t.region}"
-        known = _without_image(aws, t)
+        known = without_image(aws, t)
         yield Question(checks.IMAGE_AWS, one, about, partial(_image, aws, t), known)
         if t.chosen.network.fabric == "efa":
             yield Question(checks.FABRIC_AWS, one, place, partial(_fabric, aws, t))
@@ -98,7 +98,7 @@ def _offered(aws: Aws, target: Target) -> Finding:
     return bad(f"{target.type} is not sold in {_listed(missing)}; {where}", fix)
 
 
-def _without_image(aws: Aws, target: Target) -> Finding | None:
+def without_image(aws: Aws, target: Target) -> Finding | None:
     """What is wrong before anybody is asked."""
     image = target.chosen.boot.image
     if image.placeholder:

@@ -19,6 +19,8 @@ _GONE = ("NoSuchResourceException",)
 _OPEN = ("PENDING", "CASE_OPENED")
 #: How machines are found that count against a quota: all its families begin so.
 _PATTERNS = {"g": ("g*", "vt*"), "p": ("p*",)}
+#: Regions of partitions whose consoles are elsewhere.
+ELSEWHERE = ("cn-", "us-gov-")
 CONSOLE = "https://{region}.console.aws.amazon.com/servicequotas/home/services/ec2/quotas/{code}"
 
 
@@ -157,8 +159,10 @@ def _raise(aws: Aws, need: Need, quota: Quota, value: float) -> tuple[str, ...]:
         "service-quotas request-service-quota-increase --service-code ec2"
         f" --quota-code {quota.code} --desired-value {value:g}"
     )
-    link = CONSOLE.format(region=need.region, code=quota.code)
-    return aws.command(line, need.region), link
+    command = aws.command(line, need.region)
+    if need.region.startswith(ELSEWHERE):
+        return (command,)
+    return command, CONSOLE.format(region=need.region, code=quota.code)
 
 
 def _used(aws: Aws, need: Need) -> int:

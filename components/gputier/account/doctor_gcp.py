@@ -84,7 +84,7 @@ def questions(gcp: Gcp, targets: Sequence[Target]) -> Iterator[Question]:
             yield Question(checks.RESERVATION_GCP, one, about, partial(_reserved, gcp, t))
         image = t.chosen.boot.image
         about = image.id or image.family or "no image"
-        known = _without_image(t)
+        known = without_image(t)
         yield Question(checks.IMAGE_GCP, one, about, partial(_image, gcp, t), known)
         if _profiles(t):
             about = ", ".join(_profiles(t))
@@ -183,7 +183,7 @@ def _unlike(found: Reserved, target: Target) -> Iterator[str]:
         yield f"{found.used} of {found.total} are in use, and the fleet has {target.most} at most"
 
 
-def _without_image(target: Target) -> Finding | None:
+def without_image(target: Target) -> Finding | None:
     """What is wrong before anybody is asked."""
     image = target.chosen.boot.image
     if image.placeholder:
