@@ -29,6 +29,7 @@ COMMANDS = (
     ("gputier plan dev", "which machine, why, and what it costs"),
     ("pulumi login", "where the state lives: a bucket of yours, or Pulumi Cloud"),
     ("pulumi stack init dev", ""),
+    ("gputier doctor dev", "quotas, offerings, images and rights, asked of the account"),
     ("pulumi preview --stack dev", "what would be made"),
     ("pulumi up --stack dev", "it is made"),
     (PIN, "asks AWS: production boots an image that does not move"),
@@ -87,7 +88,8 @@ def _kept(choices: Choices, found: Outcome) -> Iterator[str]:
     yield "kept, because they were there before and differ"
     rows = [[path, _needs(choices, path)] for path in found.kept]
     yield from table((Column(), Column(wraps=True)), rows, console.width(), "  ")
-    yield "`gputier init FOLDER` with a new folder writes all of them, to compare"
+    hint = "`gputier init FOLDER` with a new folder writes all of them, to compare"
+    yield from wrap(hint, console.width())
 
 
 def _needs(choices: Choices, path: str) -> str:
