@@ -9,7 +9,7 @@ from gputier_policies.hours import MONTH
 from gputier_policies.links import Links
 from gputier_policies.machine import GCP_GROUP, GCP_REGION_GROUP, GROUP, NODE_GROUP, NODE_POOL
 from gputier_policies.rule import Config, Findings, Rule, Undecided, Violation
-from gputier_policies.values import UNKNOWN, Stack
+from gputier_policies.values import UNKNOWN, Resource, Stack
 from gputier_policies.words import ENVIRONMENT, is_production, money
 
 #: How a kind of fleet is brought to zero.
@@ -55,18 +55,23 @@ def _waits(fleet: Fleet, links: Links) -> str:
     an autoscaler points at."""
     if fleet.least is UNKNOWN and fleet.runner.type in (NODE_GROUP, NODE_POOL):
         return fleet.sized
-    pointers = {
-        "autoscalingGroupName": (GROUP_SCHEDULE, SCALING_POLICY),
-        "target": SCALERS,
-    }
-    cloud = fleet.runner.type[:3]
+    pointers = {"autoscalingGroupName": (GROUP_SCHEDULE, SCALING_POLICY), "target": SCALERS}
     for path, types in pointers.items():
         for one in links.stack.of(*types):
-            if one.type[:3] != cloud or (one.at(path) is not UNKNOWN):
+            if one.type[:3] != fleet.runner.type[:3]:
                 continue
-            if links.follow(one, path, fleet.runner.type) is None and not one.sources.get(path):
+            lost = one.at(path) is UNKNOWN and not one.sources.get(path)
+            if lost:
                 return path
+            if links.follow(one, path, fleet.runner.type) is fleet.runner and _open(one):
+                return _open(one)
     return ""
+
+
+def _open(schedule: Resource) -> str:
+    """What is not known yet of when it comes and what it asks for."""
+    asked = ("recurrence", "minSize", "desiredCapacity", "autoscalingPolicy")
+    return next((path for path in asked if schedule.at(path) is UNKNOWN), "")
 
 
 SCHEDULE = Rule(

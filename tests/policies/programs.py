@@ -144,8 +144,8 @@ def program(
     config: Mapping[str, str] | None = None,
 ) -> Stack:
     """The passing program of a cloud with changes, `resource.path` → value (None takes it away).
-    With `known` nothing but these properties is, as in a preview of something new; what points at
-    something else is followed all the same."""
+    With `known` nothing but these properties and whole resources is, as in a preview of something
+    new; what points at something else is followed all the same."""
     base = {"aws": AWS, "gcp": GCP}[cloud]
     made: dict[str, Resource] = {}
     for name in sorted(base.keys() - set(without), key=list(base).index):
@@ -157,7 +157,9 @@ def program(
             if pointer.startswith(f"{name}.") and known is not None:
                 props = changed(props, pointer.partition(".")[2], UNKNOWN)
         if known is not None:
-            props = only(props, *(k.partition(".")[2] for k in known if k.startswith(f"{name}.")))
+            if name not in known:
+                paths = (k.partition(".")[2] for k in known if k.startswith(f"{name}."))
+                props = only(props, *paths)
             props = {k: v for k, v in props.items() if k != "selfLink"}
         sources = {p: [made[o]] for p, o in _MADE[cloud].get(name, {}).items() if o in made}
         if name == "template" and cloud == "aws" and known is None:

@@ -264,6 +264,13 @@ def test_a_template_of_another_stack_is_not_waited_for() -> None:
     assert "launchTemplate.id points at nothing in this stack" in said
 
 
+def test_a_schedule_that_is_not_known_yet_is_waited_for() -> None:
+    always = {**ALWAYS, "stop.recurrence": UNKNOWN}
+    assert waits(scaling.SCHEDULE, program("aws", always), **DEV) == ["recurrence"]
+    bounds = {"scaler.autoscalingPolicy": UNKNOWN}
+    assert waits(scaling.SCHEDULE, program("gcp", bounds), **DEV) == ["autoscalingPolicy"]
+
+
 def test_fleets_can_be_named_as_exceptions() -> None:
     assert found(scaling.SCHEDULE, program("aws", ALWAYS), **DEV, **{"except": ["group"]}) == []
     spot = {"required": True, "except": ["group"]}
