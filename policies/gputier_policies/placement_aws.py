@@ -121,8 +121,11 @@ def traits(fleet: Fleet, links: Links) -> Traits:
     runner = fleet.runner
     starts = [*fleet.templates, *([runner] if runner.type in LONE_AWS else [])]
     group = runner.type == GROUP
+    late = fleet.waits or (_WITHIN if runner.at(_WITHIN) is UNKNOWN else "")
 
     def each(path: str, holds: Callable[[Any], object]) -> Trait:
+        if not starts and late:
+            return (UNKNOWN, late)
         return some(((holds_of(one.at(path), holds), path) for one in starts), path)
 
     def its(path: str, holds: Callable[[Any], object]) -> Trait:
@@ -196,7 +199,7 @@ def _cluster(placed: Trait, runner: Resource, starts: list[Resource], links: Lin
             group = links.follow(one, path, PLACEMENT_GROUP)
             if group:
                 return (holds_of(group.at("strategy"), lambda word: word == "cluster"), path)
-    return (False, placed[1])
+    return (UNKNOWN if placed[0] is UNKNOWN else False, placed[1])
 
 
 def _zones(group: Resource, links: Links) -> Trait:
@@ -206,7 +209,8 @@ def _zones(group: Resource, links: Links) -> Trait:
     if items(named) and len({str(zone) for zone in items(named)}) > 1:
         return (True, "availabilityZones")
     found: set[str] = set()
-    path, waits = "vpcZoneIdentifiers", named is UNKNOWN
+    path = "vpcZoneIdentifiers"
+    waits = UNKNOWN in (named, group.at(path))
     for subnet in _subnets(group, links):
         zone = subnet.at("availabilityZone") or subnet.at("availabilityZoneId")
         if isinstance(zone, str):

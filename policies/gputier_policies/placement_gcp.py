@@ -18,7 +18,7 @@ from gputier_policies.links import Links
 from gputier_policies.machine import FLEX, GCP_GROUP, GCP_REGION_GROUP, SPOT
 from gputier_policies.parts import GCP_LONE
 from gputier_policies.traits import Combination, Trait, Traits, both, holds_of, some
-from gputier_policies.values import Resource, items, yes
+from gputier_policies.values import UNKNOWN, Resource, items, yes
 
 COMBINATIONS: tuple[Combination, ...] = (
     Combination(
@@ -145,6 +145,8 @@ def traits(fleet: Fleet, links: Links) -> Traits:
     group = regional or runner.type == GCP_GROUP
 
     def each(path: str, holds: Callable[[Any], object]) -> Trait:
+        if not starts and fleet.waits:
+            return (UNKNOWN, fleet.waits)
         return some(((holds_of(one.at(path), holds), path) for one in starts), path)
 
     def its(path: str, holds: Callable[[Any], object]) -> Trait:
@@ -213,6 +215,8 @@ def _on_demand(fleet: Fleet) -> Trait:
 
 
 def _machine(fleet: Fleet, word: str, holds: Callable[[Any], object], path: str) -> Trait:
+    if not fleet.machines and fleet.waits:
+        return (UNKNOWN, fleet.waits)
     return some(((holds_of(getattr(m, word), holds), path) for m in fleet.machines), path)
 
 
@@ -238,8 +242,10 @@ def _policy(starts: list[Resource], links: Links) -> Callable[..., Trait]:
     others nobody knows, and nothing is said."""
     found: list[Resource] = []
     for one in starts:
-        for n in range(len(one.each("resourcePolicies"))):
-            policy = links.follow(one, f"resourcePolicies[{n}]", RESOURCE_POLICY)
+        # One text in pulumi_gcp 10.2.0, a list where the API says it.
+        count = len(one.each("resourcePolicies"))
+        for path in ("resourcePolicies", *(f"resourcePolicies[{n}]" for n in range(count))):
+            policy = links.follow(one, path, RESOURCE_POLICY)
             if policy:
                 found.append(policy)
         made = (links.stack.by_urn(urn) for urn in one.sources.get("resourcePolicies", ()))
