@@ -139,7 +139,10 @@ class Gcp(Cloud):
         return sorted(self._made())
 
     def _made(self) -> Iterator[str]:
-        yield from (key for key in self.api.objects if key not in self._of_google)
+        for key in self.api.objects:
+            # A service that was switched on stays on: other programs use it too.
+            if key not in self._of_google and not key.startswith("serviceusage/"):
+                yield key
         yield from (f"recorded {token} {name}" for name, (token, _) in self._recorder.made.items())
 
 

@@ -2,8 +2,30 @@
 
 from __future__ import annotations
 
-from tests.engine.gcp import disks, groups, instances, network, policies, scaling, templates
+from tests.engine.gcp import (
+    disks,
+    groups,
+    identity,
+    instances,
+    monitoring,
+    network,
+    policies,
+    scaling,
+    storage,
+    templates,
+)
 from tests.engine.gcp.resource import Resource
 
-MODULES = (disks, groups, instances, network, policies, scaling, templates)
+MODULES = (
+    disks,
+    groups,
+    identity,
+    instances,
+    monitoring,
+    network,
+    policies,
+    scaling,
+    storage,
+    templates,
+)
 TYPES: dict[str, Resource] = {kind.token: kind for module in MODULES for kind in module.TYPES}
