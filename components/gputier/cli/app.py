@@ -27,7 +27,10 @@ COMMANDS = {
     "doctor": Lazy(
         "gputier.cli.doctor:doctor", "Ask the account whether it can take what a stack deploys."
     ),
-    "status": Lazy("gputier.cli.status:status", "Say what runs of a stack, what it costs, and why something does not."),
+    "status": Lazy(
+        "gputier.cli.status:status",
+        "Say what runs, what it costs, and why something does not appear.",
+    ),
     "node": Lazy("gputier.cli.node:node", "Build the validator that a machine runs on itself."),
     "completion": Lazy(
         "gputier.cli.completion:completion", "Print the completion script of a shell."

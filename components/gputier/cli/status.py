@@ -61,7 +61,7 @@ class Seconds(click.ParamType[float]):
 )
 @json_option("the status")
 def status(target: str | None, watch: float | None, as_json: bool) -> int:
-    """Say what runs of a stack, what it costs, and why something does not appear.
+    """Say what runs, what it costs, and why something does not appear.
 
     Asks the cloud with the stack's own profile, roles and project, and changes nothing. It reports:
     a fleet that is not well exits with 0. Where nothing at all could be asked it exits with 2.
