@@ -193,7 +193,10 @@ AWS = [
     # Images.
     Case("the newest", "aws", "aws", "image", well, GOOD,
          "for x86_64, the newest of its family and not pinned"),
-    Case("pinned", "prod", "aws", "image", well, GOOD, "for x86_64, pinned", workload="own"),
+    Case("pinned", "prod", "aws", "image", well, GOOD, "for x86_64, pinned$", workload="own"),
+    Case("not old yet", "prod", "aws", "image",
+         aws("ec2", "describe_images", image(DeprecationTime="2028-01-01T00:00:00.000Z")), GOOD,
+         "for x86_64, pinned$", workload="own"),
     Case("old", "prod", "aws", "image",
          aws("ec2", "describe_images", image(DeprecationTime="2026-01-01T00:00:00.000Z")), GOOD,
          "its owner calls it old since 2026-01-01", workload="own"),
