@@ -14,7 +14,7 @@ import pytest
 from tests.conftest import ROOT
 from tests.engine import ours
 from tests.engine.stack import Engine
-from tests.init import workflows
+from tests.init import guide, workflows
 from tests.init.installed import Installed, add_pulumi, build_wheel, installed
 from tests.init.workflows import Document, Ran
 from tests.standins import github as github_standin
@@ -391,3 +391,29 @@ def test_gitlab_runs_the_same(repository: Repository, gitlab: gitlab_standin.Git
     failed = repository.gitlab("gpu-preview", **request)
     assert failed.code == 6
     assert "machine-requires-imdsv2" in gitlab.notes[0]["body"]
+
+
+def test_the_first_half_hour_can_be_walked_through(
+    engine: Engine,
+    pulumi: Path,
+    wheel: Installed,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "path", [str(wheel.site), *sys.path])
+    add_pulumi(wheel, pulumi)
+    wheel.gputier("init", "scratch", "--ci", "none", cwd=tmp_path)
+    scratch = read_lock(tmp_path / "scratch" / "stacks" / "gputier.dev.lock", "dev")
+    assert scratch
+    for entry in scratch.entries.values():
+        engine.aws.publish(entry.image, ours.AMI, entry.region)
+    environment = {k: v for k, v in engine.environment.items() if k.startswith("PULUMI_")}
+    for name in STATE:
+        del environment[name]
+    page = (ROOT / "docs" / "first-half-hour.md").read_text(encoding="utf-8")
+    (tmp_path / "desk").mkdir()
+    steps = guide.walked(page, tmp_path / "desk", wheel.environment({**environment, "CI": "true"}))
+    wrong = [step for step in steps if step.code != step.typed.code or step.missing]
+    assert wrong == [], "\n\n".join(f"$ {s.typed.command}: {s.code}\n{s.out}" for s in wrong)
+    assert len(steps) == len(list(guide.commands(page))) > 20
+    assert engine.aws.inventory() == [f"bucket gputier-my-gpus-dev-{ours.ACCOUNT}-us-east-1"]

@@ -96,7 +96,8 @@ def installed(wheel: Path, requirements: list[str], folder: Path) -> Installed:
     assert ruff
     (found.folder / "bin" / "ruff").symlink_to(ruff)
     found.runner.mkdir()
-    (found.runner / "python").symlink_to(python)
+    for name in ("python", "python3"):
+        (found.runner / name).symlink_to(python)
     return found
 
 
