@@ -6,8 +6,11 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
+import pulumi
+
 from gputier import testing
 from gputier.catalog import Catalog, load
+from gputier.gcp import Given, GpuFleet
 from gputier.plan import WorkloadPlan, plan_workload
 from gputier.workload import Workload
 
@@ -32,6 +35,10 @@ def _network(args: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"selfLink": link, "subnetworksSelfLinks": [*inside, *more]}
 
 
+def _image(args: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {"selfLink": f"projects/{args['project']}/global/images/{args['family']}-v1"}
+
+
 def _subnetwork(args: Mapping[str, Any]) -> Mapping[str, Any]:
     project = args.get("project") or PROJECT
     link = f"{LINK.replace(PROJECT, project)}/regions/{args['region']}/subnetworks/{args['name']}"
@@ -42,6 +49,7 @@ ANSWERS: Mapping[str, testing.Answer] = {
     "gcp:organizations/getProject:getProject": {
         "projectId": PROJECT, "number": NUMBER, "id": f"projects/{PROJECT}",
     },
+    "gcp:compute/getImage:getImage": _image,
     "gcp:compute/getNetwork:getNetwork": _network,
     "gcp:compute/getSubnetwork:getSubnetwork": _subnetwork,
 }  # fmt: skip
@@ -76,3 +84,27 @@ def planned(name: str = "job", environment: str = "dev", **fields: Any) -> Workl
     """A plan on Google in one region, unless the fields say otherwise."""
     where: dict[str, Any] = {"clouds": ["gcp"], "regions": {"gcp": [REGION]}}
     return plan_workload(name, Workload(**{**where, **fields}), catalog(), environment)
+
+
+def image(plan: WorkloadPlan, **fields: Any) -> WorkloadPlan:
+    """The plan with another image."""
+    chosen = plan.chosen
+    assert chosen
+    boot = chosen.boot._replace(image=chosen.boot.image._replace(**fields))
+    return plan._replace(chosen=chosen._replace(boot=boot))
+
+
+def fleet(plan: WorkloadPlan, stack: str = "test", **more: Any) -> testing.Run:
+    """One fleet by itself."""
+    given = more.pop("given", None) or Given()
+
+    def program() -> None:
+        made = GpuFleet(plan.name, plan, given=given._replace(catalog=catalog()), **more)
+        pulumi.export("fleet", made.outputs())
+
+    return run(program, stack)
+
+
+def alone(name: str = "job", environment: str = "dev", **fields: Any) -> testing.Run:
+    """One fleet of these fields."""
+    return fleet(planned(name, environment, **fields))

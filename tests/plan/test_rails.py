@@ -24,7 +24,7 @@ def rails(plan: WorkloadPlan) -> tuple[Rail, ...]:
 
 def test_tcpxo_has_a_network_of_its_own_for_each_of_eight_interfaces() -> None:
     found = rails(planned(**H100, capacity="on_demand"))
-    assert [r.index for r in found] == list(range(1, 9))
+    assert [r.place for r in found] == list(range(1, 9))
     assert {r.kind for r in found} == {"GVNIC"}
     assert [r.network for r in found] == [f"gpudirect-tcpxo-{n}" for n in range(1, 9)]
     assert {r.mtu for r in found} == {8244}

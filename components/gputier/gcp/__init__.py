@@ -1,20 +1,33 @@
 """Google Cloud: planned workloads as Pulumi components. All decisions are in the plan; this wires
-them. Not whole yet: the program refuses to deploy to Google until it is."""
+them. Not whole yet: the program of a stack refuses to deploy to Google until it is."""
 
+from gputier.gcp.fleet import Given, GpuFleet
+from gputier.gcp.group import Group
 from gputier.gcp.identity import Identity
+from gputier.gcp.instance import Machine
+from gputier.gcp.machine import Parts
 from gputier.gcp.network import Doors, Existing, Interface, Network, Stand, firewall
 from gputier.gcp.place import Place, place_of
+from gputier.gcp.refused import problems_of
+from gputier.gcp.storage import Storage
 from gputier.gcp.store import Store
 
 __all__ = [
     "Doors",
     "Existing",
+    "Given",
+    "GpuFleet",
+    "Group",
     "Identity",
     "Interface",
+    "Machine",
     "Network",
+    "Parts",
     "Place",
     "Stand",
+    "Storage",
     "Store",
     "firewall",
     "place_of",
+    "problems_of",
 ]

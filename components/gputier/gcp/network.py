@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import pulumi
@@ -102,7 +102,7 @@ class Network(pulumi.ComponentResource):
         return Stand(self.link, (Interface("GVNIC", self.link, subnet.link), *beside))
 
     def _interface(self, rail: Rail) -> Interface:
-        network, subnet = self._rails[rail.network, rail.index]
+        network, subnet = self._rails[rail.network, rail.place]
         return Interface(rail.kind, network, subnet)
 
     def _make(self) -> None:
@@ -178,7 +178,7 @@ class Network(pulumi.ComponentResource):
             subnet = self._rail_subnet(network, rail)
             if rail.profile is None:
                 self._open_rail(network, rail)
-            made[rail.network, rail.index] = (network.self_link, subnet.self_link)
+            made[rail.network, rail.place] = (network.self_link, subnet.self_link)
         return made
 
     def _profile(self, rail: Rail) -> pulumi.Output[str] | None:
@@ -188,7 +188,7 @@ class Network(pulumi.ComponentResource):
         return pulumi.Output.concat("projects/", project, "/global/networkProfiles/", rail.profile)
 
     def _rail_subnet(self, network: gcp.compute.Network, rail: Rail) -> gcp.compute.Subnetwork:
-        word = rail.network if rail.profile is None else f"{rail.network}-{rail.index}"
+        word = rail.network if rail.profile is None else f"{rail.network}-{rail.place}"
         return gcp.compute.Subnetwork(
             self._called(word),
             description=self._about,
@@ -233,7 +233,7 @@ class Network(pulumi.ComponentResource):
         private = Subnet(link, None, private=inside.private_ip_google_access)
         return pulumi.Output.from_input(found.self_link), (private,)
 
-    def _only(self, vpc: str, links: list[str]) -> str:
+    def _only(self, vpc: str, links: Sequence[str]) -> str:
         """The network's subnet in this region, where it has one and no more."""
         here = [link for link in links if f"/regions/{self.plan.region}/" in link]
         if len(here) == 1:

@@ -47,7 +47,8 @@ KINDS: Mapping[str, Mapping[str, Kind]] = {
         "group": Kind("", 63, _RFC1035),
         # A group adds a dash and four characters to it for each machine.
         "instance": Kind("", 58, "compute API v1, baseInstanceName: 1 to 58"),
-        "template": Kind("", 63, _RFC1035),
+        # Pulumi adds a dash and characters of its own: a changed template is another one.
+        "template": Kind("", 53, "pulumi_gcp 10.2.0, namePrefix: 54 with the dash"),
         "health-check": Kind("healthz", 63, _RFC1035),
         "autoscaler": Kind("", 63, _RFC1035),
         "placement": Kind("close", 63, _RFC1035),

@@ -24,10 +24,10 @@ _KIND = re.compile(r"(?P<kind>[A-Z]+)(?: x(?P<count>\d+))?")
 
 
 class Rail(NamedTuple):
-    """One interface. `index` is its place on the machine, the first being 0; `network` the word for
+    """One interface. `place` is where it is on the machine, the first being 0; `network` the word for
     its network, which is one of RDMA where it has a `profile`."""
 
-    index: int
+    place: int
     kind: str
     network: str
     cidr: str

@@ -1,0 +1,222 @@
+"""`GpuFleet`: one workload of a plan, deployed to Google."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pulumi
+
+from gputier.boot import Bundle as Rendering
+from gputier.boot import Rendered, Stack, render
+from gputier.boot.health import health_check
+from gputier.catalog import Catalog, load
+from gputier.errors import InvalidInput, Problem
+from gputier.gcp import image, outputs
+from gputier.gcp.group import Group
+from gputier.gcp.identity import Identity
+from gputier.gcp.instance import Machine
+from gputier.gcp.machine import Parts
+from gputier.gcp.network import Doors, Existing, Network, Stand, firewall
+from gputier.gcp.place import place_of
+from gputier.gcp.refused import refuse
+from gputier.gcp.storage import Storage
+from gputier.gcp.store import Store
+from gputier.lock import Bundle, current_bundle
+from gputier.plan import Chosen, WorkloadPlan
+from gputier.plan.google import google_machine
+from gputier.plan.region_gcp import networks
+
+
+class Given(NamedTuple):
+    """What a fleet takes instead of making or finding it. `account` is an existing service
+    account's address, `key` the name of a key, `channels` whom alerts and budgets tell (ids of
+    notification channels); each may be an output. `image` is the path that the plan's image has,
+    where somebody looked it up already. `bundle` is what the lock pins (default: this release's),
+    `catalog` what the plan was made on."""
+
+    account: pulumi.Input[str] | None = None
+    key: pulumi.Input[str] | None = None
+    channels: tuple[pulumi.Input[str], ...] = ()
+    image: str | None = None
+    bundle: Bundle | None = None
+    catalog: Catalog | None = None
+
+
+class GpuFleet(pulumi.ComponentResource):
+    """The machines of one planned workload, with everything that belongs to them alone.
+
+    `name` is the workload's, as the plan has it. `network` and `store` are shared by the fleets of
+    a region and stack; without them the fleet makes its own, so a second fleet needs them passed.
+
+    Raises `InvalidInput` for what cannot be deployed, before anything is made.
+    """
+
+    machine: pulumi.Output[str]
+    usd_per_hour: pulumi.Output[float | None]
+    usd_per_month: pulumi.Output[float | None]
+    group_name: pulumi.Output[str | None]
+    connect: pulumi.Output[dict[str, str]]
+    gate_state: pulumi.Output[str]
+
+    def __init__(
+        self,
+        name: str,
+        plan: WorkloadPlan,
+        *,
+        network: Network | Existing | None = None,
+        store: Store | None = None,
+        given: Given | None = None,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        given = given or Given()
+        bundle = given.bundle or current_bundle()
+        _same_name(name, plan)
+        refuse([(plan, bundle)])
+        chosen = plan.chosen
+        if chosen is None:
+            raise ValueError(f"no machine was chosen for {name}")
+        super().__init__("gputier:gcp:GpuFleet", name, None, _renamed(chosen, opts))
+        self._place, self._chosen, self._given = place_of(plan), chosen, given
+        self._image = given.image or image.image_links([plan], self)[name]
+        self._rendered = _rendered(plan, bundle, given.catalog or load())
+        self._store = store or Store(
+            self._place.region,
+            self._place.region,
+            reports={chosen.fleet.resources: chosen.identity.reports},
+            labels=chosen.fleet.tags,
+            opts=self._child(),
+        )
+        # What a machine finds when it boots: it fetches its bundle with its rights, by its way out.
+        self._first: list[pulumi.Resource] = [self._store.upload(bundle)]
+        parts = self._parts(self._stand(network, plan))
+        image.warn(name, chosen.boot.image, self)
+        if parts.health and parts.health.note:
+            pulumi.log.info(f"{name}: {parts.health.note}", self)
+        if chosen.fleet.shape == "group":
+            self._group(parts)
+        else:
+            self._machine(parts)
+        self._export()
+
+    def _child(self) -> pulumi.ResourceOptions:
+        return pulumi.ResourceOptions(parent=self)
+
+    def _last(self) -> pulumi.ResourceOptions:
+        return pulumi.ResourceOptions(parent=self, depends_on=self._first)
+
+    def _stand(self, network: Network | Existing | None, plan: WorkloadPlan) -> Stand:
+        if not isinstance(network, Network):
+            (own,) = networks([plan]).values()
+            network = Network(own, existing=network, opts=self._child())
+        self._first.append(network)
+        return network.stand(self._chosen.network, f"workloads.{plan.name}")
+
+    def _parts(self, stand: Stand) -> Parts:
+        place, chosen = self._place, self._chosen
+        identity = Identity(
+            place,
+            chosen.identity,
+            bucket=self._store.bucket,
+            account=self._given.account,
+            opts=self._child(),
+        )
+        storage = Storage(place, chosen.storage, key=self._given.key, opts=self._child())
+        health = health_check(self._rendered.deadline, chosen.boot.gate)
+        container = chosen.boot.container
+        doors = Doors(
+            health=health.port if health else None,
+            ports=container.ports if container else (),
+            joined=chosen.verdict.machine.nodes > 1,
+        )
+        rules = firewall(place, stand.network, identity.email, doors, self)
+        self._first += [identity, storage, *rules]
+        return Parts(
+            stand=stand,
+            account=identity.email,
+            image=self._image,
+            script=self._rendered.text,
+            storage=storage,
+            told=google_machine(chosen),
+            health=health,
+        )
+
+    def _group(self, parts: Parts) -> None:
+        place, chosen = self._place, self._chosen
+        moving = image.kept(chosen.boot.image, "disks[0].sourceImage")
+        group = Group(place, chosen, parts, ignored=moving, opts=self._last())
+        name, where = place.names.of("group"), outputs.where(place.region, group.zone)
+        zone = group.zone or outputs.first_of_group(name, where, "instance.scope(zones).segment(0)")
+        machine = outputs.first_of_group(name, where, "instance.basename()")
+        self.group_name = group.name.apply(_maybe)
+        self.connect = group.name.apply(lambda _: _connect(zone, machine, chosen))
+        self.gate_state = group.name.apply(lambda found: outputs.group_state(found, where))
+
+    def _machine(self, parts: Parts) -> None:
+        place, chosen = self._place, self._chosen
+        lone = Machine(place, chosen, parts, opts=self._last())
+        workload = chosen.fleet.resources
+        self.group_name = pulumi.Output.from_input(None)
+        self.connect = lone.name.apply(lambda name: _connect(lone.zone, name, chosen))
+        self.gate_state = self._store.bucket.apply(
+            lambda bucket: outputs.machine_state(bucket, workload)
+        )
+
+    def _export(self) -> None:
+        chosen = self._chosen
+        self.machine = pulumi.Output.from_input(chosen.verdict.machine.instance_type)
+        self.usd_per_hour = pulumi.Output.from_input(_money(chosen.usd_per_hour))
+        self.usd_per_month = pulumi.Output.from_input(_money(chosen.usd_per_month))
+        self.register_outputs(self.outputs())
+
+    def outputs(self) -> dict[str, pulumi.Output[object]]:
+        """Everything that a person wants to see of a fleet, by name."""
+        return {
+            "machine": self.machine,
+            "usd_per_hour": self.usd_per_hour,
+            "usd_per_month": self.usd_per_month,
+            "group_name": self.group_name,
+            "connect": self.connect,
+            "gate_state": self.gate_state,
+        }
+
+
+def _same_name(name: str, plan: WorkloadPlan) -> None:
+    """Names in the cloud are the plan's; under another name two fleets would have the same."""
+    if name != plan.name:
+        raise InvalidInput(
+            Problem(
+                name,
+                f"the fleet is called `{name}`, and its plan is of workload `{plan.name}`",
+                f'give the plan its name: gputier.plan(..., name="{name}")',
+            )
+        )
+
+
+def _renamed(chosen: Chosen, opts: pulumi.ResourceOptions | None) -> pulumi.ResourceOptions:
+    """The caller's options, and the former name as an alias. Parts follow: their names begin with
+    the fleet's."""
+    was = chosen.fleet.was
+    alias = pulumi.ResourceOptions(aliases=[pulumi.Alias(name=was)] if was else None)
+    return pulumi.ResourceOptions.merge(opts, alias)
+
+
+def _rendered(plan: WorkloadPlan, bundle: Bundle, catalog: Catalog) -> Rendered:
+    stack = Stack(pulumi.get_project(), pulumi.get_stack())
+    return render(plan, catalog, stack, Rendering(bundle.sha256, bundle.version))
+
+
+def _money(usd: float | None) -> float | None:
+    """As the lock has it: what a float drags along would be another output for the same price."""
+    return None if usd is None else round(usd, 6)
+
+
+def _maybe(name: str) -> str | None:
+    return name
+
+
+def _connect(zone: str, machine: str, chosen: Chosen) -> dict[str, str]:
+    port = outputs.port_of(chosen)
+    return {
+        "shell": outputs.shell(zone, machine),
+        "forward": outputs.forward(zone, machine, port),
+    }

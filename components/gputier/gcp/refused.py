@@ -1,0 +1,88 @@
+"""What Google cannot be given, said before anything is made: every reason of every fleet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from gputier.errors import InvalidInput, Problem
+from gputier.gcp.place import stack_name
+from gputier.lock import Bundle, current_bundle
+from gputier.plan import Chosen, WorkloadPlan
+from gputier.plan.labels import label_problems
+from gputier.workload.declare import PRODUCTION
+
+
+def refuse(plans: Iterable[tuple[WorkloadPlan, Bundle]]) -> None:
+    """Raises `InvalidInput` for what cannot be deployed."""
+    problems = [
+        replace(problem, hint=problem.hint.replace("STACK", stack_name()))
+        for plan, bundle in plans
+        for problem in problems_of(plan, bundle)
+    ]
+    if problems:
+        raise InvalidInput(problems)
+
+
+def problems_of(plan: WorkloadPlan, bundle: Bundle) -> Iterator[Problem]:
+    """Why this plan and the bundle that its lock pins cannot be deployed to Google as yet."""
+    at, chosen = f"workloads.{plan.name}", plan.chosen
+    if chosen is None or chosen.verdict.type.cloud != "gcp":
+        cloud = "no cloud" if chosen is None else chosen.verdict.type.cloud
+        yield Problem(at, f"`{plan.name}` is planned on {cloud}, not on gcp", "`clouds: [gcp]`")
+        return
+    yield from label_problems(chosen.fleet.tags, at)
+    yield from _image(plan, chosen, at)
+    yield from _bought(chosen, at)
+    yield from _rest(plan, chosen, at)
+    if bundle.sha256 != current_bundle().sha256:
+        hint = f"`gputier lock STACK --upgrade {plan.name}` takes this release's"
+        yield Problem(at, "the lock pins the node bundle of another gputier", hint)
+
+
+def _image(plan: WorkloadPlan, chosen: Chosen, at: str) -> Iterator[Problem]:
+    image, name = chosen.boot.image, chosen.verdict.machine.instance_type
+    way = "name one: `software.image: projects/…/global/images/NAME`"
+    if image.id is None and image.family is None:
+        yield Problem(f"{at}.software.image", f"no image is known for {name}", way)
+    elif not image.pinned and plan.need.environment in PRODUCTION:
+        message = f"{image.family} names another image with each release, and this is"
+        hint = f"`gputier lock STACK --images` pins today's, or {way}"
+        yield Problem(f"{at}.software.image", f"{message} {plan.need.environment}", hint)
+
+
+def _bought(chosen: Chosen, at: str) -> Iterator[Problem]:
+    """Ways of buying that nothing here asks for yet."""
+    fleet = chosen.fleet
+    if fleet.market == "flex_start":
+        message = "flex-start is asked for by a resize request, which is not built yet"
+        yield Problem(f"{at}.capacity", message, "spot, on_demand or a reservation")
+    if fleet.market == "capacity_block" and fleet.reservation_id is None:
+        message = "what is bought by the calendar is a reservation, and none is named"
+        yield Problem(f"{at}.capacity.id", message, "`id: NAME`, as the reservation is called")
+    if fleet.starts or fleet.ends:
+        message = "a group on gcp is not started or stopped at one moment yet"
+        yield Problem(f"{at}.capacity.start", message, "deploy it when what is reserved begins")
+    if fleet.on_demand_base:
+        message = "a group on gcp buys all its machines one way"
+        yield Problem(f"{at}.capacity.on_demand_base", message, "0, or a fleet of its own for them")
+
+
+def _rest(plan: WorkloadPlan, chosen: Chosen, at: str) -> Iterator[Problem]:
+    storage, fleet, name = chosen.storage, chosen.fleet, chosen.verdict.machine.instance_type
+    if fleet.placement == "spread":
+        message = "machines are not spread over racks on gcp yet"
+        yield Problem(f"{at}.network.placement", message, "none, or cluster")
+    if name.startswith("a4x"):
+        message = f"{name} wants a domain of its own, and networks that are not built yet"
+        yield Problem(at, message, "another machine, or `clouds: [aws]`")
+    if storage.key and storage.key.create:
+        message = "a key ring of gcp can never be deleted, so none is made"
+        yield Problem(f"{at}.disk.kms_key", message, "the name of a key that is there")
+    if plan.need.purpose == "vdi":
+        message = "cards with a licence for workstations are not attached on gcp yet"
+        yield Problem(f"{at}.purpose", message, "`clouds: [aws]`")
+    data, grows = storage.data, chosen.scaling.max > chosen.scaling.min
+    if fleet.shape == "group" and data and data.stays and (grows or chosen.scaling.schedule):
+        message = "a group whose disks stay has no autoscaler on gcp"
+        yield Problem(f"{at}.disk.persist", message, "false, or machines of a fixed number")

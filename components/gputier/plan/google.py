@@ -1,0 +1,104 @@
+"""What Google is told of a machine and of its group, decided: cards, disks, purchase, updates."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from gputier.plan.fleet import FleetPlan
+from gputier.plan.market import HELD
+from gputier.plan.model import Chosen
+from gputier.plan.verdict import Verdict
+
+#: Machine families whose local SSDs come with the machine and are not to be asked for; of the
+#: others so many are asked for (docs.cloud.google.com/compute/docs/disks/add-local-ssd, read
+#: 2026-12).
+BRING_DISKS = ("a2-ultra", "a3", "a4")
+LOCAL_SSD_GIB = 375
+#: Ways of buying in Google's words (compute v1 discovery of 2026-11-06, Scheduling).
+STANDARD, SPOT, BOUND = "STANDARD", "SPOT", "RESERVATION_BOUND"
+PROVISIONING = {"spot": SPOT, "capacity_block": BOUND}
+DELETE, STOP = "DELETE", "STOP"
+#: How a group lies in its zones. ANY takes machines where they can be had and moves none; with an
+#: autoscaler a group has to be even, and is kept so (docs.cloud.google.com/compute, regional
+#: distribution shapes, 2025).
+ANY, EVEN = "ANY", "EVEN"
+RESERVATION_KEY = "compute.googleapis.com/reservation-name"
+
+
+class Card(NamedTuple):
+    """A card to attach: its type and how many."""
+
+    kind: str
+    number: int
+
+
+class GoogleMachine(NamedTuple):
+    """`card` is what is attached, None where the type has its cards built in; `ssds` are local
+    disks to ask for, `provisioning` how it is bought, `restarts` whether Google starts it again
+    after a fault, `ends` what becomes of it when it is taken (None: it is not). `compact`: machines
+    lie close together. `reservation` is the name of one, "" for any that is open, None for none."""
+
+    card: Card | None
+    ssds: int
+    provisioning: str
+    restarts: bool
+    ends: str | None
+    compact: bool
+    reservation: str | None
+
+
+class UpdatePlan(NamedTuple):
+    """How a change reaches machines. `proactive`: by itself, else when one is made anew anyway.
+    `surge` are machines beside those that count and `unavailable` those that may be missing, both
+    none or at least the number of zones. `keeps_names`: a machine comes again under its name."""
+
+    proactive: bool
+    surge: int
+    unavailable: int
+    keeps_names: bool
+    redistributes: bool
+    shape: str
+
+
+def google_machine(chosen: Chosen) -> GoogleMachine:
+    """What Google is told of a machine of this plan."""
+    verdict, fleet = chosen.verdict, chosen.fleet
+    group = fleet.shape == "group"
+    held = fleet.market in HELD
+    taken = (DELETE if group else STOP) if fleet.market in PROVISIONING else None
+    return GoogleMachine(
+        card=_card(verdict),
+        ssds=0 if verdict.type.name.startswith(BRING_DISKS) else verdict.machine.ssd_count,
+        provisioning=PROVISIONING.get(fleet.market, STANDARD),
+        restarts=fleet.market != "spot",
+        ends=taken,
+        compact=fleet.placement == "cluster",
+        reservation=(fleet.reservation_id or "") if held else None,
+    )
+
+
+def _card(verdict: Verdict) -> Card | None:
+    row = verdict.type
+    return Card(row.accelerator, row.attached_count) if row.accelerator else None
+
+
+def update_of(fleet: FleetPlan, zones: int, *, moves: bool, stateful: bool) -> UpdatePlan:
+    """How a group over so many zones is updated. `moves`: it has an autoscaler; `stateful`: its
+    machines have disks that stay.
+
+    A machine more than the group's size needs a card that may not be had, quota for it, and in a
+    reservation or close to the others a place: so there is one only where the plan launches first
+    and none of these is asked for."""
+    refresh = fleet.refresh
+    room = fleet.placement == "none" and fleet.market not in HELD and not stateful
+    first = room and refresh is not None and refresh.max_healthy_percent is not None
+    several = zones > 1
+    even = moves and several
+    return UpdatePlan(
+        proactive=refresh is not None,
+        surge=zones if first else 0,
+        unavailable=0 if first else zones,
+        keeps_names=not first,
+        redistributes=even and not stateful,
+        shape=EVEN if even else ANY,
+    )
