@@ -5,7 +5,9 @@ from __future__ import annotations
 import itertools
 import os
 import re
+import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,7 +23,7 @@ from tests.init.workflows import EXPRESSION, Document
 from gputier.cli.init_files import PULUMI, STACKS, Choices, Numbers, files
 
 CLOUDS = (("aws",), ("gcp",), ("aws", "gcp"))
-NUMBERS = dict.fromkeys(STACKS, Numbers(100, 2, 200, 4, ("L4",)))
+NUMBERS = {stack: Numbers(100, 2, 200, 4, ("L4",)) for stack in STACKS}
 PINNED = re.compile(r"uses: ([\w.-]+/[\w.-]+)@([0-9a-f]{40}) # v\d+\.\d+\.\d+(?:, .+)?")
 #: What a person outside may write: none of it may become a part of a script.
 OF_ANYBODY = ("title", "body", "head_ref", "head.ref", "message", "author", "label")
@@ -73,7 +75,9 @@ def linted(actionlint: Path, folder: Path) -> str:
     """What actionlint says of a project's workflow files."""
     (folder / ".git").mkdir(exist_ok=True)  # it looks for the project's top
     found = sorted((folder / ".github" / "workflows").glob("*.yml"))
-    command = [str(actionlint), "-no-color", "-shellcheck=", "-pyflakes="]
+    shellcheck = shutil.which("shellcheck", path=str(Path(sys.executable).parent))
+    assert shellcheck
+    command = [str(actionlint), "-no-color", f"-shellcheck={shellcheck}", "-pyflakes="]
     done = subprocess.run(
         [*command, *map(str, found)], cwd=folder, capture_output=True, text=True, check=False
     )
@@ -93,6 +97,10 @@ BROKEN = {
     "an unknown key": ("timeout-minutes:", "timeout-minute:"),
     "a job that is not there": ("needs: plan", "needs: pln"),
     "an input that the other file does not take": ("      stack: dev", "      stak: dev"),
+    "a word that a shell splits": (
+        'pulumi preview --stack "$STACK"',
+        "pulumi preview --stack $STACK",
+    ),
     "a title in a script": (
         "run: gputier plan",
         "run: echo ${{ github.event.pull_request.title }}",
