@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 from tests.cli.world import Run, too_wide
 
 import gputier
-from gputier.cli import lock_images
+from gputier.cli import init_run, lock_images
 from gputier.cli.init_files import STACKS, WORKLOADS
 from gputier.lock import Found, read_lock
 
@@ -213,6 +214,32 @@ def test_images_are_pinned_when_asked_for(
         assert [entry.image for entry in lock.entries.values()] == [AMI]
     assert "gputier lock prod --images" not in ran.out
     assert "gputier lock prod --images" in run("init", "other").out
+
+
+def test_a_dry_run_asks_nobody(run: Run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def looker(_account: object) -> object:
+        raise AssertionError("AWS was asked")
+
+    monkeypatch.setattr(lock_images, "looker", looker)
+    assert run("init", "shop", "--images", "--dry-run").code == 0
+
+
+def test_a_file_that_appears_in_the_meantime_is_kept(
+    run: Run, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = here / "shop" / "Pulumi.yaml"
+    real = init_run.locks
+
+    def locks(*args: Any, **more: Any) -> Any:
+        late.parent.mkdir()
+        late.write_text("somebody else's\n", encoding="utf-8")
+        return real(*args, **more)
+
+    monkeypatch.setattr(init_run, "locks", locks)
+    ran = run("init", "shop")
+    assert ran.code == 2
+    assert "File exists" in ran.err
+    assert late.read_text("utf-8") == "somebody else's\n"
 
 
 def test_both_clouds_are_signed_in_to_and_machines_are_said_to_be_on_one(

@@ -187,6 +187,27 @@ def test_a_secret_is_seen_by_the_step_that_needs_it_alone(tmp_path: Path) -> Non
                 assert "secrets." not in str(step.get("with"))
 
 
+def test_every_checkout_forgets_its_token_and_nothing_that_deploys_takes_a_cache(
+    tmp_path: Path,
+) -> None:
+    for name, job in jobs(written(tmp_path)):
+        used = {step["uses"].split("@")[0]: step for step in workflows.steps(job) if "uses" in step}
+        if used:
+            assert used["actions/checkout"]["with"] == {"persist-credentials": "false"}, name
+            cached = "cache" in used["actions/setup-python"]["with"]
+            assert cached == (name not in ("plan", "apply")), name
+
+
+def test_a_script_fails_where_a_part_of_it_does(tmp_path: Path) -> None:
+    """GitHub's default shell overlooks what fails before a pipe; a bash that is asked for does
+    not. (docs.github.com, workflow syntax: defaults.run.shell)"""
+    for name, document in on_github(written(tmp_path)).items():
+        has_scripts = any(
+            "run" in step for job in document["jobs"].values() for step in workflows.steps(job)
+        )
+        assert (document.get("defaults") == {"run": {"shell": "bash"}}) == has_scripts, name
+
+
 def test_two_runs_never_apply_to_one_environment_at_once(tmp_path: Path) -> None:
     deploy = on_github(written(tmp_path))["gpu-deploy.yml"]["jobs"]
     groups = [job["concurrency"]["group"] for job in deploy.values()]
