@@ -9,6 +9,7 @@ from gputier.gcp.machine import Parts
 from gputier.gcp.network import Doors, Existing, Interface, Network, Stand, firewall
 from gputier.gcp.place import Place, place_of
 from gputier.gcp.refused import problems_of
+from gputier.gcp.scaling import Hours, Scaling
 from gputier.gcp.storage import Storage
 from gputier.gcp.store import Store
 
@@ -18,12 +19,14 @@ __all__ = [
     "Given",
     "GpuFleet",
     "Group",
+    "Hours",
     "Identity",
     "Interface",
     "Machine",
     "Network",
     "Parts",
     "Place",
+    "Scaling",
     "Stand",
     "Storage",
     "Store",

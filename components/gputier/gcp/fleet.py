@@ -19,12 +19,14 @@ from gputier.gcp.machine import Parts
 from gputier.gcp.network import Doors, Existing, Network, Stand, firewall
 from gputier.gcp.place import place_of
 from gputier.gcp.refused import refuse
+from gputier.gcp.scaling import Hours, Scaling
 from gputier.gcp.storage import Storage
 from gputier.gcp.store import Store
 from gputier.lock import Bundle, current_bundle
 from gputier.plan import Chosen, WorkloadPlan
 from gputier.plan.google import google_machine
 from gputier.plan.region_gcp import networks
+from gputier.plan.scaling_gcp import autoscaling, hours_of
 
 
 class Given(NamedTuple):
@@ -144,6 +146,9 @@ class GpuFleet(pulumi.ComponentResource):
         place, chosen = self._place, self._chosen
         moving = image.kept(chosen.boot.image, "disks[0].sourceImage")
         group = Group(place, chosen, parts, ignored=moving, opts=self._last())
+        scaling = autoscaling(chosen, self._rendered.deadline.total_seconds)
+        if scaling is not None:
+            Scaling(place, scaling, group=group.link, zone=group.zone, opts=self._child())
         name, where = place.names.of("group"), outputs.where(place.region, group.zone)
         zone = group.zone or outputs.first_of_group(name, where, "instance.scope(zones).segment(0)")
         machine = outputs.first_of_group(name, where, "instance.basename()")
@@ -153,7 +158,9 @@ class GpuFleet(pulumi.ComponentResource):
 
     def _machine(self, parts: Parts) -> None:
         place, chosen = self._place, self._chosen
-        lone = Machine(place, chosen, parts, opts=self._last())
+        hours = [Hours(place, one, opts=self._child()) for one in hours_of(chosen)]
+        link = hours[0].link if hours else None
+        lone = Machine(place, chosen, parts, hours=link, opts=self._last())
         workload = chosen.fleet.resources
         self.group_name = pulumi.Output.from_input(None)
         self.connect = lone.name.apply(lambda name: _connect(lone.zone, name, chosen))

@@ -14,6 +14,7 @@ from gputier.gcp.place import Place
 from gputier.gcp.storage import DATA
 from gputier.plan import Chosen
 from gputier.plan.google import UpdatePlan, update_of
+from gputier.plan.scaling_gcp import autoscaling
 
 
 class Group(pulumi.ComponentResource):
@@ -126,7 +127,7 @@ class Group(pulumi.ComponentResource):
 
 def moves(chosen: Chosen) -> bool:
     """Whether an autoscaler changes the group's size: by a figure, or by the clock."""
-    return chosen.scaling.max > chosen.scaling.min or bool(chosen.scaling.schedule)
+    return autoscaling(chosen, 0) is not None
 
 
 def _policy(plan: UpdatePlan) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from gputier.gcp.place import stack_name
 from gputier.lock import Bundle, current_bundle
 from gputier.plan import Chosen, WorkloadPlan
 from gputier.plan.labels import label_problems
+from gputier.plan.scaling_gcp import hours_problems
 from gputier.workload.declare import PRODUCTION
 
 
@@ -82,6 +83,9 @@ def _rest(plan: WorkloadPlan, chosen: Chosen, at: str) -> Iterator[Problem]:
     if plan.need.purpose == "vdi":
         message = "cards with a licence for workstations are not attached on gcp yet"
         yield Problem(f"{at}.purpose", message, "`clouds: [aws]`")
+    lone = fleet.shape == "lone"
+    for problem in hours_problems(chosen.scaling.schedule, lone=lone):
+        yield replace(problem, path=f"{at}.{problem.path}")
     data, grows = storage.data, chosen.scaling.max > chosen.scaling.min
     if fleet.shape == "group" and data and data.stays and (grows or chosen.scaling.schedule):
         message = "a group whose disks stay has no autoscaler on gcp"

@@ -24,8 +24,8 @@ _KIND = re.compile(r"(?P<kind>[A-Z]+)(?: x(?P<count>\d+))?")
 
 
 class Rail(NamedTuple):
-    """One interface. `place` is where it is on the machine, the first being 0; `network` the word for
-    its network, which is one of RDMA where it has a `profile`."""
+    """One interface. `place` is where it is on the machine, the first being 0; `network` the word
+    for its network, which is one of RDMA where it has a `profile`."""
 
     place: int
     kind: str

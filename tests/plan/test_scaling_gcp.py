@@ -1,0 +1,93 @@
+"""An autoscaler of Google's: between which bounds, by what, and when."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.gcp.world import planned
+
+from gputier.plan.scaling_gcp import Autoscaling, autoscaling, hours_of, hours_problems
+
+L4: dict[str, Any] = {"gpu": {"models": ["L4"]}, "purpose": "inference"}
+NIGHTS: dict[str, Any] = {
+    "start": "0 20 * * mon-fri", "stop": "0 6 * * tue-sat", "timezone": "Europe/Berlin",
+}  # fmt: skip
+
+
+def of(**fields: Any) -> Autoscaling | None:
+    chosen = planned(**{**L4, **fields}).chosen
+    assert chosen
+    return autoscaling(chosen, 1800)
+
+
+def test_a_group_of_fixed_size_has_no_autoscaler() -> None:
+    assert of() is None
+
+
+def test_a_group_is_kept_at_the_declared_figure_of_one_series_a_machine() -> None:
+    found = of(scale={"min": 1, "max": 4, "target": 60})
+    assert found
+    assert (found.least, found.most, found.warmup_seconds) == (1, 4, 1800)
+    assert found.signal
+    assert found.signal.target == 60
+    assert found.signal.filter.count("gpu_number") == 1
+    assert found.hours == ()
+
+
+def test_a_schedule_has_none_outside_its_hours_and_the_declared_number_inside() -> None:
+    found = of(schedule=[NIGHTS], nodes=2)
+    assert found
+    assert (found.least, found.most, found.signal) == (0, 2, None)
+    (hours,) = found.hours
+    assert (hours.cron, hours.ends) == ("0 20 * * 1-5", "0 6 * * 2-6")
+    assert (hours.timezone, hours.seconds, hours.machines) == ("Europe/Berlin", 10 * 3600, 2)
+    assert hours.key.startswith("start-")
+
+
+def test_hours_keep_their_names_when_another_entry_comes_before_them() -> None:
+    days = {"start": "0 8 * * mon-fri", "stop": "0 9 * * mon-fri", "timezone": "Europe/Berlin"}
+    one, both = of(schedule=[NIGHTS]), of(schedule=[days, NIGHTS])
+    assert one
+    assert both
+    assert one.hours[0] in both.hours
+    assert len({h.key for h in both.hours}) == 2
+
+
+def problems(*entries: tuple[str, str, str], lone: bool = False) -> list[str]:
+    return [p.message for p in hours_problems(entries, lone=lone)]
+
+
+GOOD = ("0 20 * * mon-fri", "0 6 * * tue-sat", "Europe/Berlin")
+
+
+def test_the_hours_of_the_examples_can_be_told_whatever_clocks_do() -> None:
+    assert problems(GOOD) == []
+    assert problems(GOOD, lone=True) == []
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        (("0 20 * * mon-fri", "0 6 * * mon,wed", "UTC"), "is not always as long"),
+        (("0 20 1 * mon", "0 22 * * *", "UTC"), "how gcp joins them is not known"),
+    ],
+)
+def test_what_has_no_length_or_no_known_meaning_is_refused(
+    entry: tuple[str, str, str], words: str
+) -> None:
+    assert any(words in message for message in problems(entry))
+
+
+def test_a_lone_machine_takes_one_schedule() -> None:
+    other = ("0 8 * * *", "0 9 * * *", "UTC")
+    assert problems(GOOD, other) == []
+    (message,) = problems(GOOD, other, lone=True)
+    assert "takes one schedule" in message
+
+
+def test_a_lone_machines_hours_are_its_schedule() -> None:
+    plan = planned(gpu={"models": ["L4"]}, purpose="development", schedule=[NIGHTS])
+    assert plan.chosen
+    (hours,) = hours_of(plan.chosen)
+    assert hours.ends == "0 6 * * 2-6"
