@@ -9,7 +9,6 @@ from gputier.cli import console
 from gputier.cli.command import Group, Lazy
 
 COMMANDS = {
-    "init": Lazy("gputier.cli.init:init", "Write a project: stacks, locks, policies and CI."),
     "plan": Lazy(
         "gputier.cli.plan:plan", "Choose a machine for each workload, priced and explained."
     ),
@@ -32,6 +31,7 @@ COMMANDS = {
         "Say what runs, what it costs, and why something does not appear.",
     ),
     "node": Lazy("gputier.cli.node:node", "Build the validator that a machine runs on itself."),
+    "init": Lazy("gputier.cli.init:init", "Write a project: stacks, locks, policies and CI."),
     "completion": Lazy(
         "gputier.cli.completion:completion", "Print the completion script of a shell."
     ),
