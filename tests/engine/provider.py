@@ -94,6 +94,14 @@ class Cloud(ABC):
     def unknown_after(self, token: str, changed: set[str]) -> set[str]:
         """The outputs that an update of these inputs changes."""
 
+    def inside(self, token: str) -> frozenset[str]:
+        """The inputs that the cloud adds to, inside of their blocks: as outputs they are its."""
+        return frozenset()
+
+    def expected(self, token: str, inputs: Props) -> Props:
+        """Those of the inputs with UNKNOWN where the cloud is going to add something."""
+        return {}
+
     @abstractmethod
     def create(self, target: Target, inputs: Props) -> str: ...
 
@@ -222,7 +230,8 @@ class Provider:
         inputs = wire.to_dict(request.properties)
         if request.preview:
             unknown = dict.fromkeys(self.cloud.unknown(target.token, inputs), UNKNOWN)
-            return provider_pb2.CreateResponse(properties=wire.to_struct({**unknown, **inputs}))
+            outputs = {**unknown, **inputs, **self.cloud.expected(target.token, inputs)}
+            return provider_pb2.CreateResponse(properties=wire.to_struct(outputs))
         with _told(context), self._lock:
             failure = self._failure(target.token, "create")
             made = replace(target, id=self.cloud.create(target, inputs))
@@ -231,8 +240,13 @@ class Provider:
                 _half_made(
                     context, reason or (failure and failure.message) or "", made.id, inputs, state
                 )
-        outputs = wire.to_struct({**state.outputs, **inputs})
-        return provider_pb2.CreateResponse(id=made.id, properties=outputs)
+        outputs = self._outputs(made, state, inputs)
+        return provider_pb2.CreateResponse(id=made.id, properties=wire.to_struct(outputs))
+
+    def _outputs(self, target: Target, state: State, inputs: Props) -> Props:
+        """What the cloud says, and what was written where it says the same in another form."""
+        found = {k: v for k, v in state.outputs.items() if k in self.cloud.inside(target.token)}
+        return {**state.outputs, **inputs, **found}
 
     def _seen(self, made: Target, inputs: Props) -> tuple[State, str]:
         """What was made, or why a look at it failed: it is there all the same."""
@@ -252,7 +266,7 @@ class Provider:
             return provider_pb2.ReadResponse(id="")
         return provider_pb2.ReadResponse(
             id=request.id,
-            properties=wire.to_struct({**state.outputs, **state.inputs}),
+            properties=wire.to_struct(self._outputs(target, state, state.inputs)),
             inputs=wire.to_struct(state.inputs),
         )
 
@@ -262,7 +276,10 @@ class Provider:
         if request.preview:
             changed = {change.top for change in changes(olds, news)}
             unknown = dict.fromkeys(self.cloud.unknown_after(target.token, changed), UNKNOWN)
-            outputs = {**wire.to_dict(request.olds), **unknown, **news}
+            added = self.cloud.expected(target.token, {k: news[k] for k in news if k in changed})
+            before = wire.to_dict(request.olds)
+            kept = self.cloud.inside(target.token) & before.keys() - changed
+            outputs = {**before, **unknown, **news, **added, **{k: before[k] for k in kept}}
             return provider_pb2.UpdateResponse(properties=wire.to_struct(outputs))
         with _told(context), self._lock:
             self._failure(target.token, "update")
@@ -270,7 +287,8 @@ class Provider:
             state = self.cloud.read(target, news)
             if state is None:
                 raise Refused("", f"{target.token} {target.id} is gone")
-        return provider_pb2.UpdateResponse(properties=wire.to_struct({**state.outputs, **news}))
+            outputs = wire.to_struct(self._outputs(target, state, news))
+        return provider_pb2.UpdateResponse(properties=outputs)
 
     def _delete(self, request: Any, context: Any) -> Any:
         target = self._note("Delete", request, context)

@@ -7,6 +7,7 @@ something else points to cannot be deleted (400).
 
 from __future__ import annotations
 
+import copy
 import itertools
 import zlib
 from collections.abc import Iterator
@@ -69,12 +70,14 @@ class Api:
         return f"{id_.split('.')[0]}/{method.url(parameters)}"
 
     def insert(self, key: str, body: Props) -> Props:
-        """A new object: 409 when there is one of the name, 404 when it points to nothing."""
+        """A new object: 409 when there is one of the name, 404 when it points to nothing. Gives
+        what is kept, which is nobody else's."""
         if key in self.objects:
             raise GoogleError(409, f"The resource '{_shown(key)}' already exists")
-        self.resolve(body)
-        self.objects[key] = body
-        return body
+        kept = copy.deepcopy(body)
+        self.resolve(kept)
+        self.objects[key] = kept
+        return kept
 
     def get(self, key: str) -> Props:
         if key not in self.objects:
@@ -83,9 +86,9 @@ class Api:
 
     def patch(self, key: str, body: Props) -> Props:
         """Merged as JSON Merge Patch has it: a member that is null goes."""
-        found = self.get(key)
-        self.resolve(body)
-        merge(found, body)
+        found, changes = self.get(key), copy.deepcopy(body)
+        self.resolve(changes)
+        merge(found, changes)
         return found
 
     def delete(self, key: str) -> None:

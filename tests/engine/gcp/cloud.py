@@ -66,6 +66,14 @@ class Gcp(Cloud):
         kind = TYPES.get(token)
         return kind.unknown_after(changed) if kind else set()
 
+    def inside(self, token: str) -> frozenset[str]:
+        kind = TYPES.get(token)
+        return kind.filled if kind else frozenset()
+
+    def expected(self, token: str, inputs: Props) -> Props:
+        kind = TYPES.get(token)
+        return kind.inside(None, inputs) if kind else {}
+
     def create(self, target: Target, inputs: Props) -> str:
         kind = TYPES.get(target.token)
         if kind is None:
@@ -82,7 +90,8 @@ class Gcp(Cloud):
             return None
         outputs = kind.describe(session, target.id, live, inputs)
         now = kind.read(session, live, inputs)
-        found = schema.returnable(target.token, {**outputs, **now})
+        inside = kind.inside(live, now)
+        found = schema.returnable(target.token, {**outputs, **now, **inside})
         if not inputs:
             given = schema.inputs(target.token)
             return State({k: v for k, v in found.items() if k in given}, found)

@@ -152,8 +152,9 @@ class InstanceGroupManager(Resource):
         super().delete(gcp, id_, inputs)
         key = self.key_of(id_, inputs)
         if key not in gcp.api.objects:
-            for machine in of_group(gcp, key):
-                del gcp.api.objects[machine]
+            inside = [other for other in gcp.api.objects if other.startswith(f"{key}/")]
+            for gone in (*of_group(gcp, key), *inside):
+                del gcp.api.objects[gone]
 
     in_place: ClassVar[Mapping[str, Change]] = {"targetSize": _resize}
 
@@ -252,12 +253,12 @@ def resized(gcp: Session, key: str) -> None:
     for machine in there[wanted:]:
         del gcp.api.objects[machine]
     for number in range(len(there), wanted):
-        where = _places(key, group)
+        where = places(key, group)
         zone = where[number % len(where)]
         own = f"{group.get('baseInstanceName', group['name'])}-{fingerprint(key, number)[:4]}"
         project = key.split("/")[2]
         at = f"compute/projects/{project}/zones/{zone}/instances/{own}"
-        instances.from_template(gcp, at, _template(gcp, group), key.split("/", 2)[2])
+        instances.from_template(gcp, at, template_of(gcp, group), key.split("/", 2)[2])
 
 
 def rolled(gcp: Session, key: str) -> None:
@@ -269,13 +270,13 @@ def rolled(gcp: Session, key: str) -> None:
         resized(gcp, key)
 
 
-def _places(key: str, group: Props) -> list[str]:
+def places(key: str, group: Props) -> list[str]:
     if "/zones/" in key:
         return [key.split("/")[4]]
     return [links.name(item["zone"]) for item in group["distributionPolicy"]["zones"]]
 
 
-def _template(gcp: Session, group: Props) -> Props:
+def template_of(gcp: Session, group: Props) -> Props:
     return gcp.cloud.get(group["versions"][0]["instanceTemplate"])
 
 

@@ -141,7 +141,7 @@ class ProjectService(Service):
 
     def delete(self, gcp: Session, id_: str, inputs: Props) -> None:
         key = self.key_of(id_, inputs)
-        if inputs.get("disableOnDestroy"):
+        if inputs.get("disableOnDestroy") and key in gcp.api.objects:
             self.call(gcp, "disable", {}, **self.parameters("disable", key))
             gcp.api.delete(key)
 

@@ -14,7 +14,7 @@ from tests.engine.gcp.request import Form, Name, Translation
 from tests.engine.gcp.resource import Change, Resource, by_method
 from tests.engine.gcp.session import Session
 from tests.engine.provider import Refused
-from tests.engine.wire import Props, is_unknown
+from tests.engine.wire import UNKNOWN, Props, is_unknown
 
 
 def _form() -> Props:
@@ -185,6 +185,21 @@ class Instance(Resource):
             if "source" not in disk and disk.get("type") != "SCRATCH":
                 disk["source"] = _new_disk(gcp, key, body["name"], disk)
 
+    filled = frozenset({"networkInterfaces"})
+
+    def inside(self, live: Props | None, inputs: Props) -> Props:
+        cards = inputs.get("networkInterfaces")
+        if not isinstance(cards, list):
+            return {}
+        found: list[Props] = (live or {}).get("networkInterfaces") or []
+        several = cast(list[Any], cards)
+        return {
+            "networkInterfaces": [
+                card if is_unknown(card) else _filled(card, found[index] if live else None)
+                for index, card in enumerate(several)
+            ]
+        }
+
     def create(self, gcp: Session, inputs: Props) -> str:
         found = super().create(gcp, inputs)
         status = inputs.get("desiredStatus")
@@ -283,6 +298,24 @@ class Instance(Resource):
         ),
         "tags": by_method("setTags", "tags", body="."),
     }
+
+
+def _filled(card: Props, live: Props | None) -> Props:
+    """An interface with its addresses, as far as they are known."""
+    own = live or {}
+    found = {
+        "name": own.get("name", UNKNOWN),
+        "networkIp": own.get("networkIP", UNKNOWN),
+        **card,
+    }
+    accesses = card.get("accessConfigs")
+    if isinstance(accesses, list):
+        there: list[Props] = own.get("accessConfigs") or [{}] * len(cast(list[Any], accesses))
+        found["accessConfigs"] = [
+            {"natIp": at.get("natIP", UNKNOWN), **access}
+            for access, at in zip(cast(list[Props], accesses), there, strict=False)
+        ]
+    return found
 
 
 def born(gcp: Session, key: str, body: Props) -> None:

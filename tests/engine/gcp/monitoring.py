@@ -92,7 +92,7 @@ class NotificationChannel(Service):
     kind, masked = "notificationChannels", True
     apart = frozenset({"forceDelete"})
     names: ClassVar[Mapping[str, Name]] = {
-        "labels": Form("labels", lambda _translation, value: value, _open_labels),
+        "labels": Form("labels", lambda _translation, value: {**value}, _open_labels),
         "sensitiveLabels": Form("labels", _secret_labels, lambda _translation, _live, old: old),
     }
     defaults = {"enabled": True, "forceDelete": False}

@@ -63,8 +63,6 @@ class Reservation(Resource):
     token = "gcp:compute/reservation:Reservation"
     collection, scope, changes = "compute.reservations", "zone", "update"
     names = {
-        "specificReservation.instanceProperties.guestAccelerators.type": "acceleratorType",
-        "specificReservation.instanceProperties.guestAccelerators.count": "acceleratorCount",
         "shareSettings.projectMaps": Form("projectMap", _shares, _shares_now),
     }
     beta = frozenset(

@@ -204,10 +204,17 @@ class Translation:
         if kind == "object" and "additionalProperties" not in form:
             return self.back(form, cast(Props, old), live, path)
         if kind == "object":
-            return old if old == live else dict(live)
+            return self._map(form["additionalProperties"], cast(Props, old), live, path)
         if name == "sourceImage" and self.images and self.images.same(old, live):
             return old
         return old if alike(old, live) else like(old, live)
+
+    def _map(self, form: Props, old: Props, live: Props, path: str) -> Props:
+        """The keys of a map are data: one that somebody added is a difference."""
+        return {
+            key: self.now(form, old[key], value, f"{path}{key}.") if key in old else plain(value)
+            for key, value in live.items()
+        }
 
     def _list(self, form: Props, old: Any, live: list[Any], path: str, name: str) -> Any:
         at = path.rstrip(".")

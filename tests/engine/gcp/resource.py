@@ -123,7 +123,7 @@ class Resource:
         body = self.request(gcp, inputs)
         at = self.call(gcp, self.creates, body, **self.where(gcp), **self.query(inputs))
         key = f"{at}/{self.name_of(inputs, body)}"
-        gcp.api.insert(key, body)
+        body = gcp.api.insert(key, body)
         body |= {**gcp.api.born(key), **{k: v for k, v in body.items() if k != "id"}}
         self.made(gcp, key, body)
         return self.id_of(key, body)
@@ -178,6 +178,12 @@ class Resource:
             labels = _get(self.live(live), self.labelled) or {}
             found |= {"effectiveLabels": labels, "pulumiLabels": labels}
         return found
+
+    filled: ClassVar[frozenset[str]] = frozenset()  # inputs with outputs inside of them
+
+    def inside(self, live: Props | None, inputs: Props) -> Props:
+        """The inputs that `filled` names with what Google adds; UNKNOWN before it is there."""
+        return {}
 
     def update(self, gcp: Session, id_: str, olds: Props, news: Props) -> None:
         changed = {k for k in {*olds, *news} if olds.get(k) != news.get(k)}
