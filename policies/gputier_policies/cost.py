@@ -14,7 +14,7 @@ from gputier_policies import facts
 from gputier_policies.facts import Discount, Price
 from gputier_policies.fleets import Fleet, fleets
 from gputier_policies.hours import MONTH
-from gputier_policies.links import Links
+from gputier_policies.links import Links, given
 from gputier_policies.machine import (
     NAME_MACHINES,
     RESERVATION,
@@ -60,6 +60,7 @@ def machine_limits_price(stack: Stack, config: Config) -> Findings:
 def asked(stack: Stack) -> Iterator[tuple[Resource, Machine, Any]]:
     """Every machine that a stack asks for, as it is bought and where, with what names it."""
     used: set[str] = set()
+    stack = given(stack)
     for fleet in (*fleets(stack), *reservations(stack)):
         used |= {one.urn for one in (fleet.runner, *fleet.templates)}
         for one in fleet.machines:
@@ -237,7 +238,7 @@ WORKING_HOURS = 260.75
 def months(stack: Stack) -> Iterator[tuple[Fleet, Month]]:
     """What each fleet of a stack with GPUs costs, and each reservation."""
     links, declared = Links(stack), facts.discounts(stack.surroundings.config)
-    for fleet in (*fleets(stack, links), *reservations(stack)):
+    for fleet in (*fleets(stack, links), *reservations(links.stack)):
         found = month(fleet, links, declared)
         if found is not None:
             yield fleet, found

@@ -50,7 +50,8 @@ def _firm(fleet: Fleet, allowed: int) -> list[tuple[str, Any]]:
             shown = percent if percent is UNKNOWN else f"{percent:g} %"
             found.append((f"{within}.onDemandPercentageAboveBaseCapacity", shown))
         if base is UNKNOWN or base > allowed:
-            found.append((f"{within}.onDemandBaseCapacity", base))
+            shown = base if base is UNKNOWN else f"{base:g}"
+            found.append((f"{within}.onDemandBaseCapacity", shown))
         return found
     if not fleet.machines:
         return [(fleet.waits or fleet.elsewhere, UNKNOWN)]
@@ -149,8 +150,8 @@ def fleet_limits_size(stack: Stack, config: Config) -> Findings:
         large = isinstance(size, int | float) and size > most
         if large and fleet.gpu is True:
             yield Violation(
-                f"{fleet.sized} allows {number(size)} machines; it must be no more than {most}."
-                " Lower it, or raise `machines`",
+                f"{fleet.sized} allows {number(size)} machines; it must be no more than"
+                f" {number(most)}. Lower it, or raise `machines`",
                 urn,
             )
         elif large or size is UNKNOWN:

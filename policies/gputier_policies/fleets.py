@@ -104,7 +104,7 @@ class Fleet(NamedTuple):
 def fleets(stack: Stack, links: Links | None = None) -> list[Fleet]:
     """Everything in a stack that runs machines, with or without GPUs."""
     found = links or Links(stack)
-    return [fleet_of(one, found) for one in stack.of(*RUN_MACHINES)]
+    return [fleet_of(one, found) for one in found.stack.of(*RUN_MACHINES)]
 
 
 def fleet_of(runner: Resource, links: Links) -> Fleet:

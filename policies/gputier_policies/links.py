@@ -3,19 +3,63 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from gputier_policies.values import UNKNOWN, Resource, Stack
 
 #: Properties by which another resource may name one.
 _NAMES = ("id", "name", "arn", "selfLink", "selfLinkUnique", "instanceGroup")
 
+#: What a provider fills in where a program says nothing, of what fleets are read from. A preview
+#: does not know it yet; but what a program gave and is not known was made from something.
+_FILLED_IN = frozenset(
+    {
+        "availabilityZone",
+        "availabilityZones",
+        "capacityReservationSpecification",
+        "capacityType",
+        "desiredCapacity",
+        "guestAccelerators",
+        "initialNodeCount",
+        "instanceLifecycle",
+        "instanceMarketOptions",
+        "instanceRequirements",
+        "instanceTypes",
+        "location",
+        "mixedInstancesPolicy",
+        "nodeCount",
+        "nodeLocations",
+        "region",
+        "reservationAffinity",
+        "scheduling",
+        "targetSize",
+        "zone",
+    }
+)
+
+
+def given(stack: Stack) -> Stack:
+    """The stack without what nobody gave and the provider will say."""
+    return replace(stack, resources=tuple(map(_given, stack.resources)))
+
+
+def _given(one: Resource) -> Resource:
+    blank = {
+        name
+        for name in _FILLED_IN & one.props.keys()
+        if one.props[name] is UNKNOWN and not one.sources.get(name)
+    }
+    if not blank:
+        return one
+    return replace(one, props={k: v for k, v in one.props.items() if k not in blank})
+
 
 class Links:
     """By what a property was made from, which a preview knows even where its value is not, and by
-    names and ids."""
+    names and ids. `stack` has what the program gave, and what is known of the rest."""
 
     def __init__(self, stack: Stack) -> None:
-        self.stack = stack
+        self.stack = stack = given(stack)
         self._named: dict[str, list[Resource]] = {}
         self._by_urn = {one.urn: one for one in stack.resources if one.urn}
         for one in stack.resources:
@@ -42,5 +86,6 @@ class Links:
     def pointing_at(self, target: Resource, path: str, *types: str) -> Iterator[Resource]:
         """The resources of these types whose property points at `target`."""
         for one in self.stack.of(*types):
-            if self.follow(one, path, target.type) is target:
+            found = self.follow(one, path, target.type)
+            if found is not None and found.urn == target.urn:
                 yield one

@@ -198,7 +198,7 @@ def test_a_machine_of_aws_keeps_the_hours_of_eventbridge() -> None:
     ({"location": "us-central1-a", "autoscaling": {"minNodeCount": 1, "maxNodeCount": 3}}, 3, ""),
     ({"location": "us-central1", "autoscaling": {"totalMinNodeCount": 0,
                                                  "totalMaxNodeCount": 5}}, 5, "scales"),
-    ({"location": "us-central1-a", "nodeCount": UNKNOWN}, UNKNOWN, ""),
+    ({"location": "us-central1-a", "nodeCount": UNKNOWN}, None, ""),  # the provider will say
 ])  # fmt: skip
 def test_node_pools_have_a_size_in_each_zone(
     props: Mapping[str, Any], most: Any, zero: str
@@ -242,3 +242,23 @@ def test_of_several_things_that_may_be_meant_none_is() -> None:
     found = only_fleet(cases.stack(LT, second, made))
     assert found.templates == ()
     assert found.waits == "launchTemplate.id"
+
+
+def test_what_the_provider_fills_in_is_not_what_the_program_gave() -> None:
+    """As a preview has a machine: what the program left out and the provider answers is unknown."""
+    filled = dict.fromkeys(
+        ("instanceMarketOptions", "capacityReservationSpecification", "region"), UNKNOWN
+    )
+    left_out = cases.resource(machine.INSTANCE, instanceType="g6.xlarge", **filled)
+    (found,) = only_fleet(cases.stack(left_out)).machines
+    assert found.capacity == "on_demand"
+    assert only_fleet(cases.stack(left_out)).region == "us-east-1"
+    made_from = {name: [LT] for name in filled}
+    given = cases.resource(machine.INSTANCE, instanceType="g6.xlarge", sources=made_from, **filled)
+    whole = next(f for f in fleets(cases.stack(LT, given)))
+    assert whole.machines[0].capacity is UNKNOWN
+    assert whole.region is UNKNOWN
+
+
+def test_a_group_that_starts_a_template_has_no_mixed_policy_to_wait_for() -> None:
+    assert [str(one) for one in group(mixedInstancesPolicy=UNKNOWN).machines] == ["g6.xlarge"]
