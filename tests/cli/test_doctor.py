@@ -19,6 +19,7 @@ from tests.cli.schemas import Schemas
 from tests.cli.world import Run, too_wide
 from tests.conftest import ROOT
 
+from gputier.account import doctor
 from gputier.account.answers import MISSING, CannotAsk
 from gputier.account.doctor_examine import Sessions
 from gputier.cli import doctor_run
@@ -32,6 +33,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     """Accounts in which everything is well, on a day that stands still."""
     made = World(well_amazon(), well_google())
     monkeypatch.setattr(doctor_run, "SESSIONS", made.sessions)
+    monkeypatch.setattr(doctor, "EACH", 600.0)  # a busy machine tells its progress
     monkeypatch.setattr(doctor_run, "now", lambda: datetime(2026, 12, 1, tzinfo=UTC))
     return made
 
