@@ -10,7 +10,8 @@ import pulumi
 
 from gputier import testing
 from gputier.catalog import Catalog, load
-from gputier.gcp import Given, GpuFleet
+from gputier.gcp import Deployment, Given, GpuFleet, deploy
+from gputier.lock import current_bundle
 from gputier.plan import WorkloadPlan, plan_workload
 from gputier.workload import Workload
 
@@ -108,3 +109,37 @@ def fleet(plan: WorkloadPlan, stack: str = "test", **more: Any) -> testing.Run:
 def alone(name: str = "job", environment: str = "dev", **fields: Any) -> testing.Run:
     """One fleet of these fields."""
     return fleet(planned(name, environment, **fields))
+
+
+IMAGE = "projects/acme-images/global/images/gpu-v1"
+L4: Mapping[str, Any] = {"gpu": {"models": ["L4"]}, "purpose": "inference"}
+NIGHTS: Mapping[str, Any] = {
+    "start": "0 20 * * mon-fri", "stop": "0 6 * * tue-sat", "timezone": "Europe/Berlin",
+}  # fmt: skip
+#: Fleets as people would declare them, by the name of the file that holds what becomes of them.
+STACKS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
+    "dev": {
+        "desk": {
+            "gpu": {"models": ["L4"]}, "purpose": "development", "disk": {"data": "200GiB"},
+            "schedule": [NIGHTS],
+        },
+        "trial": {"gpu": {"models": ["T4"]}, "purpose": "inference", "capacity": "spot",
+                  "zones": ["us-central1-a"]},
+    },
+    "prod": {
+        "chat": {**L4, "scale": {"min": 1, "max": 4}, "tags": {"team": "vision"}, "budget": {
+            "usd_per_month": 3000, "billing_account": "012345-6789AB-CDEF01"}},
+        "foundation": {"gpu": {"models": ["H200"], "count": 8}, "nodes": 2, "fabric": "any",
+                       "purpose": "training", "capacity": "spot"},
+    },
+}  # fmt: skip
+
+
+@cache
+def example(stack: str) -> testing.Run:
+    """These fleets as they are deployed together, with an image that does not move."""
+    environment = "prod" if stack == "prod" else "dev"
+    plans = [planned(name, environment, **fields) for name, fields in STACKS[stack].items()]
+    pinned = [image(plan, id=IMAGE, family=None, pinned=True) for plan in plans]
+    given = [Deployment(plan, current_bundle()) for plan in pinned]
+    return run(lambda: deploy(given, catalog()), stack)

@@ -12,10 +12,12 @@ from gputier.boot.health import health_check
 from gputier.catalog import Catalog, load
 from gputier.errors import InvalidInput, Problem
 from gputier.gcp import image, outputs
+from gputier.gcp.budget import Budget
 from gputier.gcp.group import Group
 from gputier.gcp.identity import Identity
 from gputier.gcp.instance import Machine
 from gputier.gcp.machine import Parts
+from gputier.gcp.monitoring import Monitoring
 from gputier.gcp.network import Doors, Existing, Network, Stand, firewall
 from gputier.gcp.place import place_of
 from gputier.gcp.refused import refuse
@@ -59,6 +61,7 @@ class GpuFleet(pulumi.ComponentResource):
     group_name: pulumi.Output[str | None]
     connect: pulumi.Output[dict[str, str]]
     gate_state: pulumi.Output[str]
+    dashboard_url: pulumi.Output[str]
 
     def __init__(
         self,
@@ -98,6 +101,7 @@ class GpuFleet(pulumi.ComponentResource):
             self._group(parts)
         else:
             self._machine(parts)
+        self._watch()
         self._export()
 
     def _child(self) -> pulumi.ResourceOptions:
@@ -168,6 +172,14 @@ class GpuFleet(pulumi.ComponentResource):
             lambda bucket: outputs.machine_state(bucket, workload)
         )
 
+    def _watch(self) -> None:
+        """Alerts, the dashboard, and the budget where one is declared."""
+        place, channels, budget = self._place, self._given.channels, self._chosen.budget
+        watched = Monitoring(place, channels=channels, opts=self._child())
+        self.dashboard_url = watched.dashboard_url
+        if budget is not None:
+            Budget(place, budget, channels=channels, opts=self._child())
+
     def _export(self) -> None:
         chosen = self._chosen
         self.machine = pulumi.Output.from_input(chosen.verdict.machine.instance_type)
@@ -184,6 +196,7 @@ class GpuFleet(pulumi.ComponentResource):
             "group_name": self.group_name,
             "connect": self.connect,
             "gate_state": self.gate_state,
+            "dashboard_url": self.dashboard_url,
         }
 
 

@@ -9,6 +9,7 @@ from gputier.errors import InvalidInput, Problem
 from gputier.gcp.place import stack_name
 from gputier.lock import Bundle, current_bundle
 from gputier.plan import Chosen, WorkloadPlan
+from gputier.plan.budget import BudgetPlan
 from gputier.plan.labels import label_problems
 from gputier.plan.scaling_gcp import hours_problems
 from gputier.workload.declare import PRODUCTION
@@ -86,7 +87,20 @@ def _rest(plan: WorkloadPlan, chosen: Chosen, at: str) -> Iterator[Problem]:
     lone = fleet.shape == "lone"
     for problem in hours_problems(chosen.scaling.schedule, lone=lone):
         yield replace(problem, path=f"{at}.{problem.path}")
+    if chosen.budget:
+        yield from _budget(chosen.budget, at)
     data, grows = storage.data, chosen.scaling.max > chosen.scaling.min
     if fleet.shape == "group" and data and data.stays and (grows or chosen.scaling.schedule):
         message = "a group whose disks stay has no autoscaler on gcp"
         yield Problem(f"{at}.disk.persist", message, "false, or machines of a fixed number")
+
+
+def _budget(budget: BudgetPlan, at: str) -> Iterator[Problem]:
+    if budget.billing_account is None:
+        message = "a budget on gcp is of a billing account, and none is named"
+        yield Problem(
+            f"{at}.budget.billing_account", message, "its id, such as 012345-6789AB-CDEF01"
+        )
+    if budget.stops:
+        message = "nothing empties a fleet on gcp when its budget is spent yet"
+        yield Problem(f"{at}.budget.action", message, "`action: none`, which tells people")

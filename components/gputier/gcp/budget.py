@@ -1,0 +1,66 @@
+"""The budget of a fleet: what it costs by its label, told at each percentage and when it will be
+too much."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pulumi
+import pulumi_gcp as gcp
+
+from gputier.gcp.place import FLEET_LABEL, Place, project_of
+from gputier.plan.budget import BudgetPlan
+
+NANOS = 1_000_000_000
+
+
+class Budget(pulumi.ComponentResource):
+    """A budget of the billing account over the fleet's label, in this project alone. It tells the
+    account's administrators, and `channels`."""
+
+    def __init__(
+        self,
+        place: Place,
+        plan: BudgetPlan,
+        *,
+        channels: tuple[pulumi.Input[str], ...] = (),
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__("gputier:gcp:Budget", place.name, None, opts)
+        number = project_of(self).number
+        money: Any = {"specified_amount": amount(plan.usd_per_month)}
+        gcp.billing.Budget(
+            place.logical("budget"),
+            billing_account=plan.billing_account or "",
+            display_name=place.names.of("budget"),
+            budget_filter={
+                "projects": [number.apply(lambda known: f"projects/{known}")],
+                "labels": {FLEET_LABEL: place.labels[FLEET_LABEL]},
+                "calendar_period": "MONTH",
+            },
+            amount=money,
+            threshold_rules=[
+                *(
+                    {"threshold_percent": share, "spend_basis": "CURRENT_SPEND"}
+                    for share in shares(plan)
+                ),
+                {"threshold_percent": 1.0, "spend_basis": "FORECASTED_SPEND"},
+            ],
+            all_updates_rule={"monitoring_notification_channels": list(channels)}
+            if channels
+            else None,
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        self.register_outputs({})
+
+
+def shares(plan: BudgetPlan) -> list[float]:
+    """The declared percentages, as parts of the amount."""
+    return [round(usd / plan.usd_per_month, 6) for usd in plan.alerts_usd]
+
+
+def amount(usd: float) -> dict[str, Any]:
+    """An amount as the API takes it: whole dollars as text, and the rest in billionths."""
+    cents = round(usd * 100)
+    nanos = cents % 100 * (NANOS // 100)
+    return {"currency_code": "USD", "units": str(cents // 100), "nanos": nanos or None}
