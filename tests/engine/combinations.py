@@ -39,6 +39,14 @@ def _given(values: Any, path: str) -> bool:
 
 
 def _applies(inputs: Props, names: list[str]) -> bool:
-    """A choice inside of a block is asked for only where the block is."""
+    """A choice inside of a block is asked for only where the block is, and is known."""
     around = names[0].rpartition(".")[0]
-    return not around or _given(inputs, around)
+    return not around or _is_block(inputs, around.split("."))
+
+
+def _is_block(value: Any, keys: list[str]) -> bool:
+    if isinstance(value, list):
+        return any(_is_block(item, keys) for item in cast(list[Any], value))
+    if not isinstance(value, dict):
+        return False
+    return not keys or _is_block(cast(Props, value).get(keys[0]), keys[1:])

@@ -23,6 +23,7 @@ from tests.engine.wire import Props, is_unknown
 # The documents whose methods the stand-in may call; beta's only for what v1 lacks.
 NAMES = (
     "billingbudgets.v1",
+    "cloudkms.v1",
     "cloudresourcemanager.v1",
     "cloudscheduler.v1",
     "compute.v1",

@@ -311,6 +311,16 @@ class AccountMember(Member):
         gcp.api.get(f"iam/{self.resource(gcp, inputs)}")
 
 
+class KeyMember(Member):
+    """The key is somebody else's: the stand-in makes none."""
+
+    token = "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember"
+    collection, on = "cloudkms.projects.locations.keyRings.cryptoKeys", "cryptoKeys"
+
+    def resource(self, gcp: Session, inputs: Props) -> str:
+        return str(inputs["cryptoKeyId"])
+
+
 TYPES: tuple[Resource, ...] = (
     Account(),
     CustomRole(),
@@ -318,4 +328,5 @@ TYPES: tuple[Resource, ...] = (
     ProjectMember(),
     BucketMember(),
     AccountMember(),
+    KeyMember(),
 )

@@ -60,12 +60,8 @@ class AlertPolicy(Service):
     chosen = frozenset({"severity"})
 
     def made(self, gcp: Session, key: str, body: Props) -> None:
-        try:
-            for channel in body.get("notificationChannels", ()):
-                gcp.api.get(f"monitoring/{channel}")
-        except GoogleError:
-            del gcp.api.objects[key]
-            raise
+        for channel in body.get("notificationChannels", ()):
+            gcp.api.get(f"monitoring/{channel}")
         for number, condition in enumerate(body.get("conditions", ())):
             condition["name"] = f"{body['name']}/conditions/{number}"
 
@@ -197,14 +193,10 @@ class Budget(Service):
 
     def made(self, gcp: Session, key: str, body: Props) -> None:
         rule: Props = body.get("notificationsRule", {})
-        try:
-            if topic := rule.get("pubsubTopic"):
-                gcp.api.get(f"pubsub/{topic}")
-            for channel in rule.get("monitoringNotificationChannels", ()):
-                gcp.api.get(f"monitoring/{channel}")
-        except GoogleError:
-            del gcp.api.objects[key]
-            raise
+        if topic := rule.get("pubsubTopic"):
+            gcp.api.get(f"pubsub/{topic}")
+        for channel in rule.get("monitoringNotificationChannels", ()):
+            gcp.api.get(f"monitoring/{channel}")
 
 
 ACCOUNT = re.compile(r"[0-9A-F]{6}-[0-9A-F]{6}-[0-9A-F]{6}")

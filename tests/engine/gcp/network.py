@@ -44,7 +44,7 @@ class Network(Resource):
         if isinstance(mtu, int) and not 1300 <= mtu <= 8896:
             yield "mtu", f"{mtu} is not from 1300 to 8896"
         profile = inputs.get("networkProfile")
-        if profile and inputs.get("autoCreateSubnetworks"):
+        if profile and inputs.get("autoCreateSubnetworks") is True:
             yield "autoCreateSubnetworks", "a network with a profile is a custom one"
 
     def made(self, gcp: Session, key: str, body: Props) -> None:
@@ -97,7 +97,6 @@ class Subnetwork(Resource):
             if not there or subnet["network"] != body["network"]:
                 continue
             if ipaddress.ip_network(own).overlaps(ipaddress.ip_network(there)):
-                del gcp.api.objects[key]
                 raise GoogleError(
                     400,
                     f"Invalid IPCidrRange: {own} conflicts with existing subnetwork "

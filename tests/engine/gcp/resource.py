@@ -125,8 +125,16 @@ class Resource:
         key = f"{at}/{self.name_of(inputs, body)}"
         body = gcp.api.insert(key, body)
         body |= {**gcp.api.born(key), **{k: v for k, v in body.items() if k != "id"}}
-        self.made(gcp, key, body)
+        self.finished(gcp, key, body)
         return self.id_of(key, body)
+
+    def finished(self, gcp: Session, key: str, body: Props) -> None:
+        """What else comes with it; nothing stays of one that cannot have it."""
+        try:
+            self.made(gcp, key, body)
+        except Exception:
+            del gcp.api.objects[key]
+            raise
 
     def name_of(self, inputs: Props, body: Props) -> str:
         return str(body["name"])

@@ -70,6 +70,14 @@ OTHERS = (
         },
     ),
     Sample(
+        "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember",
+        {
+            "cryptoKeyId": f"projects/{PROJECT}/locations/{REGION}/keyRings/r/cryptoKeys/k",
+            "role": "roles/cloudkms.cryptoKeyEncrypterDecrypter",
+            "member": MEMBER,
+        },
+    ),
+    Sample(
         "gcp:storage/bucket:Bucket",
         {
             "name": "a-bucket",

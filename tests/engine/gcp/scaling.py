@@ -76,7 +76,6 @@ class Autoscaler(Resource):
         target = f"compute/{links.path(body['target'])}"
         for other, found in gcp.api.objects.items():
             if other != key and "/autoscalers/" in other and found.get("target") == body["target"]:
-                del gcp.api.objects[key]
                 raise GoogleError(409, f"{links.path(body['target'])} has an autoscaler already")
         self._scale(gcp, target, body)
 

@@ -39,7 +39,7 @@ class Service(Resource):
         name = f"{self.around(gcp)}/{self.kind}/{self.own_name(gcp, inputs, body)}"
         key = self.key_of(name, inputs)
         gcp.api.insert(key, {**self.stored(body), "name": name})
-        self.made(gcp, key, gcp.api.get(key))
+        self.finished(gcp, key, gcp.api.get(key))
         return self.id_of(key, body)
 
     def stored(self, body: Props) -> Props:

@@ -139,12 +139,8 @@ class BucketObject(Resource):
         return {"bucket": "bucket" if bucket is None or is_unknown(bucket) else bucket}
 
     def made(self, gcp: Session, key: str, body: Props) -> None:
-        try:
-            gcp.api.get(key.partition("/o/")[0])
-            self._upload(gcp, key, gcp.inputs)
-        except (GoogleError, Refused):
-            del gcp.api.objects[key]
-            raise
+        gcp.api.get(key.partition("/o/")[0])
+        self._upload(gcp, key, gcp.inputs)
 
     def _upload(self, gcp: Session, key: str, inputs: Props) -> None:
         data, live = _bytes(inputs), gcp.api.get(key)

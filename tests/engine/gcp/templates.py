@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import Any, ClassVar, cast
 
 from tests.engine import schema
 from tests.engine.gcp import machines
@@ -12,7 +12,7 @@ from tests.engine.gcp.request import Name
 from tests.engine.gcp.resource import Resource
 from tests.engine.gcp.session import Session
 from tests.engine.provider import Refused
-from tests.engine.wire import Props
+from tests.engine.wire import Props, is_unknown
 
 # Parts of a template's disk that make a new disk.
 NEW_DISK = (
@@ -79,7 +79,7 @@ class InstanceTemplate(Resource):
         }
     )
     labelled, types_whole = "properties.labels", False
-    chosen = frozenset({"region", "minCpuPlatform"})
+    chosen = frozenset({"minCpuPlatform", "name", "region"})
     outputs = {"numericId": "id"}
 
     def check(self, gcp: Session, inputs: Props) -> Iterator[schema.Problem]:
@@ -89,7 +89,8 @@ class InstanceTemplate(Resource):
         except Refused:
             return
         yield from machines.refused(properties)
-        if not any(d.get("boot") for d in properties.get("disks", ()) if isinstance(d, dict)):
+        disks: Any = properties.get("disks")
+        if isinstance(disks, list) and not any(map(_boots, cast(list[Any], disks))):
             yield "disks", "a template needs a disk to boot from"
 
     def request(self, gcp: Session, inputs: Props) -> Props:
@@ -97,9 +98,10 @@ class InstanceTemplate(Resource):
         if prefix := inputs.get("namePrefix"):
             body["name"] = f"{prefix}{len(gcp.api.calls):08d}"
         properties = body.setdefault("properties", {})
-        for disk in properties.get("disks", ()):
+        disks: Any = properties.get("disks")
+        for disk in cast(list[Any], disks) if isinstance(disks, list) else ():
             if isinstance(disk, dict):
-                disk.setdefault("type", "PERSISTENT")
+                cast(Props, disk).setdefault("type", "PERSISTENT")
         return body
 
     def describe(self, gcp: Session, id_: str, live: Props, inputs: Props) -> Props:
@@ -112,6 +114,10 @@ class InstanceTemplate(Resource):
             "metadataFingerprint": live["fingerprint"],
             "tagsFingerprint": live["fingerprint"],
         }
+
+
+def _boots(disk: Any) -> bool:
+    return is_unknown(disk) or bool(disk.get("boot"))
 
 
 class RegionInstanceTemplate(InstanceTemplate):
