@@ -30,7 +30,9 @@ def test_what_a_project_installs_is_what_these_tests_ran_with(clouds: tuple[str,
         assert one.specifier.contains(metadata.version(name)), one
     assert str(found["gputier"].specifier) == f"=={gputier.__version__}"
     assert found["gputier"].extras == {*clouds, "policy", "post"}
-    assert found["gputier"].extras <= set(metadata.metadata("gputier").get_all("Provides-Extra"))
+    assert found["gputier"].extras <= set(
+        metadata.metadata("gputier").get_all("Provides-Extra") or ()
+    )
 
 
 @pytest.mark.parametrize("arguments", [("check",), ("format", "--check")], ids=" ".join)
