@@ -252,6 +252,12 @@ def test_a_report_is_found_where_a_node_puts_it(outcome: str) -> None:
     assert (found.outcome, found.at) == (outcome, at.timestamp())
 
 
+@pytest.mark.parametrize("bad", [outcome for outcome in ORDER if outcome != "healthy"])
+def test_of_two_reports_of_one_second_the_bad_one_counts(bad: str) -> None:
+    keys = [report_key("chat", ONE, ago(hours=1), outcome) for outcome in ("healthy", bad)]
+    assert reports(Shelf({key: {} for key in keys})).newest[ONE].outcome == bad
+
+
 def test_keys_that_are_no_reports_are_passed_over() -> None:
     keys = ("reports/chat/", "reports/chat/i-1/notes.txt", "reports/chat/i-1/2026-healthy.json",
             "reports/chat/i-1/20269999T000000Z-healthy.json",

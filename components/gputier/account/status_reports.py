@@ -103,7 +103,7 @@ class Reports:
             return
         for verdict in filter(None, (self._of(key) for key in keys)):
             before = self.newest.get(verdict.who)
-            if before is None or before.at < verdict.at:
+            if before is None or _weight(before) < _weight(verdict):
                 self.newest[verdict.who] = verdict
 
     def _of(self, key: str) -> Verdict | None:
@@ -139,6 +139,11 @@ class Reports:
             self._questions.note(f"the breaker's count in {self._shelf.address}/{key}", error)
             return None
         return counted(state or {})
+
+
+def _weight(verdict: Verdict) -> tuple[float, bool]:
+    """The newest counts; keys tell whole seconds, and of two in one the bad one."""
+    return verdict.at, not verdict.healthy
 
 
 def _filled(verdict: Verdict, report: Mapping[str, Any]) -> Verdict:
