@@ -139,7 +139,7 @@ def answer(question: Question, finding: Finding) -> Answer:
         asked,
         finding.found,
         check.why,
-        () if finding.state == GOOD else finding.fixes,
+        finding.fixes,
     )
 
 
