@@ -18,7 +18,7 @@ NIGHTS: dict[str, Any] = {
 def of(**fields: Any) -> Autoscaling | None:
     chosen = planned(**{**L4, **fields}).chosen
     assert chosen
-    return autoscaling(chosen, 1800)
+    return autoscaling(chosen, 1501)
 
 
 def test_a_group_of_fixed_size_has_no_autoscaler() -> None:
@@ -43,6 +43,15 @@ def test_a_schedule_has_none_outside_its_hours_and_the_declared_number_inside() 
     assert (hours.cron, hours.ends) == ("0 20 * * 1-5", "0 6 * * 2-6")
     assert (hours.timezone, hours.seconds, hours.machines) == ("Europe/Berlin", 10 * 3600, 2)
     assert hours.key.startswith("start-")
+
+
+@pytest.mark.parametrize(("boot", "warmup"), [(1500, 1500), (1501, 1800), (3537, 3600)])
+def test_a_machine_does_not_count_until_its_boot_is_over(boot: int, warmup: int) -> None:
+    chosen = planned(**L4, scale={"min": 1, "max": 2}).chosen
+    assert chosen
+    found = autoscaling(chosen, boot)
+    assert found
+    assert found.warmup_seconds == warmup
 
 
 def test_hours_keep_their_names_when_another_entry_comes_before_them() -> None:

@@ -6,6 +6,7 @@ So outside its hours the least is none, and the group shrinks to what the figure
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -23,6 +24,9 @@ UTILIZATION = "agent.googleapis.com/gpu/utilization"
 FIRST_GPU = 'resource.type = "gce_instance" AND metric.labels.gpu_number = "0"'
 #: A schedule lasts five minutes at least, and there are 128 at most (same document).
 SHORTEST_SECONDS, MOST_SCHEDULES = 300, 128
+#: In steps, so that a release that changes a stage's limit changes no autoscaler; autohealing waits
+#: an hour at most, and a boot is over by then.
+ROUND_SECONDS, MOST_WARMUP_SECONDS = 300, 3600
 #: Where clocks change a window is an hour longer or shorter; what differs by more has no length.
 CLOCKS_MINUTES = 60
 
@@ -67,7 +71,8 @@ def autoscaling(chosen: Chosen, boot_seconds: int) -> Autoscaling | None:
     signal = None
     if plan.max > plan.min and plan.target is not None:
         signal = Signal(UTILIZATION, FIRST_GPU, float(plan.target))
-    return Autoscaling(0 if hours else plan.min, plan.max, boot_seconds, signal, hours)
+    warmup = min(MOST_WARMUP_SECONDS, math.ceil(boot_seconds / ROUND_SECONDS) * ROUND_SECONDS)
+    return Autoscaling(0 if hours else plan.min, plan.max, warmup, signal, hours)
 
 
 def hours_of(chosen: Chosen) -> tuple[Hours, ...]:
