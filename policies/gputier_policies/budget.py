@@ -73,7 +73,7 @@ def _hears(notification: Any) -> Any:
     lists: list[Any] = [
         at(notification, f"subscriber{kind}") for kind in ("EmailAddresses", "SnsTopicArns")
     ]
-    if any(map(items, filter(None, lists))):
+    if any(items(one) for one in lists if one):
         return True
     return UNKNOWN if UNKNOWN in lists else False
 

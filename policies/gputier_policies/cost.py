@@ -20,6 +20,7 @@ from gputier_policies.machine import (
     RESERVATION,
     SPOT,
     Machine,
+    amount,
     machines,
     region_of,
 )
@@ -247,9 +248,11 @@ def months(stack: Stack) -> Iterator[tuple[Fleet, Month]]:
 def reservations(stack: Stack) -> Iterator[Fleet]:
     """Capacity that is held is paid for whether machines run in it or not."""
     for one in stack.of(AWS_RESERVATION):
-        machine = Machine("aws", one.at("instanceType"), "instanceType", RESERVATION)
-        if machine.type or machine.type is UNKNOWN:
-            count = one.at("instanceCount")
+        named = one.at("instanceType")
+        machine = Machine("aws", named, "instanceType", RESERVATION)
+        if named is UNKNOWN or (isinstance(named, str) and named):
+            told = one.at("instanceCount")
+            count = UNKNOWN if told is UNKNOWN else amount(told)
             yield Fleet(one, (), (machine,), region_of(one), count, count, "instanceCount")
 
 

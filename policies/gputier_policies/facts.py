@@ -169,7 +169,7 @@ def discounts(config: Mapping[str, str]) -> tuple[Discount, ...]:
     program that reads the config refuses it."""
     try:
         declared: Any = json.loads(config.get("gputier:discounts") or "[]")
-    except ValueError:
+    except (ValueError, RecursionError):
         return ()
     found: list[Discount] = []
     for one in declared if is_list(declared) else []:

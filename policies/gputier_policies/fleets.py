@@ -27,6 +27,7 @@ from gputier_policies.machine import (
     SPOT_FLEET,
     SPOT_INSTANCE,
     Machine,
+    amount,
     machines,
     market_of,
     region_of,
@@ -179,12 +180,12 @@ def _mix(runner: Resource, kinds: list[Machine]) -> tuple[Any, Any, list[Machine
     if runner.type == GROUP and runner.at(POLICY) is not None:
         base = runner.at(f"{within}.onDemandBaseCapacity")
         percent = runner.at(f"{within}.onDemandPercentageAboveBaseCapacity")
-        return (0 if base is None else base), (100 if percent is None else percent), kinds
+        return _or(base, 0.0), _or(percent, 100.0), kinds
     firm = None
     if runner.type == SPOT_FLEET:
-        firm = runner.at("onDemandTargetCapacity") or 0
+        firm = _or(runner.at("onDemandTargetCapacity"), 0.0)
     elif runner.type == EC2_FLEET and any(one.capacity == SPOT for one in kinds):
-        firm = runner.at("targetCapacitySpecification.onDemandTargetCapacity") or 0
+        firm = _or(runner.at("targetCapacitySpecification.onDemandTargetCapacity"), 0.0)
     if firm is not None:
         return firm, 0, [one._replace(capacity=ON_DEMAND) for one in kinds]
     return 0, 100, kinds
@@ -217,7 +218,7 @@ def _sized(fleet: Fleet, links: Links) -> Fleet:
 
 def _replaced(fleet: Fleet, least: Any, most: Any, sized: str) -> Fleet:
     """One whose size an autoscaler keeps between two numbers scales to zero where the lower is."""
-    zero = "scales" if _number(least) == 0 else ""
+    zero = "scales" if amount(least) == 0 else ""
     return fleet._replace(least=_count(least), most=_count(most), sized=sized, zero=zero)
 
 
@@ -229,7 +230,7 @@ def _auto_scaling(fleet: Fleet, links: Links) -> Fleet:
     actions = list(_actions(schedules))
     scaled = any(True for _ in links.pointing_at(runner, "autoscalingGroupName", SCALING_POLICY))
     # Without a size of its own, something outside of the program says how many there are.
-    if _number(least) == 0 and (scaled or not _number(runner.at("desiredCapacity"))):
+    if amount(least) == 0 and (scaled or not amount(runner.at("desiredCapacity"))):
         fleet = fleet._replace(zero="scales")
     return _by_actions(fleet, actions) if actions and isinstance(most, float) else fleet
 
@@ -257,7 +258,7 @@ def _actions(schedules: Iterable[Resource]) -> Iterator[hours.Action]:
         if not one.at("recurrence"):
             continue
         least, desired, most = (
-            _number(one.at(name)) for name in ("minSize", "desiredCapacity", "maxSize")
+            amount(one.at(name)) for name in ("minSize", "desiredCapacity", "maxSize")
         )
         named = [0.0 if size is None else size for size in (least, desired)]
         left = [None if size < 0 else size for size in (*named, -1.0 if most is None else most)]
@@ -324,14 +325,14 @@ def _managed(fleet: Fleet, links: Links) -> Fleet:
     fleet = fleet._replace(least=least, most=most, sized="autoscalingPolicy.maxReplicas")
     spans = [one for one in items(at(policy, "scalingSchedules")) if not yes(at(one, "disabled"))]
     signals = ("cpuUtilization", "loadBalancingUtilization", "metrics")
-    if _number(least) != 0:
+    if amount(least) != 0:
         return fleet
     if not spans or any(at(policy, word) for word in signals):
         return fleet._replace(zero="scales")
     # Nothing but the clock asks for machines.
     asked = hours.asked_for(
         (_text(at(one, "schedule")), _text(at(one, "timeZone")) or "UTC",
-         _number(at(one, "durationSec")) or 0.0)
+         amount(at(one, "durationSec")) or 0.0)
         for one in spans
     )  # fmt: skip
     if asked is None:
@@ -374,16 +375,14 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _number(value: Any) -> float | None:
-    try:
-        return None if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
-        return None
+def _or(value: Any, default: float) -> Any:
+    found = _count(value)
+    return default if found is None else found
 
 
 def _count(value: Any) -> Any:
     """A number, None where there is none, UNKNOWN where it is not known."""
-    return UNKNOWN if value is UNKNOWN else _number(value)
+    return UNKNOWN if value is UNKNOWN else amount(value)
 
 
 def _dumped(value: Any) -> str:

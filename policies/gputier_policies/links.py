@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from gputier_policies.machine import (
+    GCP_FROM_TEMPLATE,
+    GCP_GROUP,
+    GCP_INSTANCE,
+    GCP_REGION_GROUP,
+    GROUP,
+    INSTANCE,
+    NODE_GROUP,
+    NODE_POOL,
+    SPOT_INSTANCE,
+)
 from gputier_policies.values import UNKNOWN, Resource, Stack
 
 #: Properties by which another resource may name one.
@@ -12,30 +23,23 @@ _NAMES = ("id", "name", "arn", "selfLink", "selfLinkUnique", "instanceGroup")
 
 #: What a provider fills in where a program says nothing, of what fleets are read from. A preview
 #: does not know it yet; but what a program gave and is not known was made from something.
-_FILLED_IN = frozenset(
-    {
-        "availabilityZone",
-        "availabilityZones",
+_PLACE = ("availabilityZone", "availabilityZones", "location", "region", "zone")
+_FILLED_IN: Mapping[str, tuple[str, ...]] = {
+    INSTANCE: (
         "capacityReservationSpecification",
-        "capacityType",
-        "desiredCapacity",
-        "guestAccelerators",
-        "initialNodeCount",
         "instanceLifecycle",
         "instanceMarketOptions",
-        "instanceRequirements",
-        "instanceTypes",
-        "location",
-        "mixedInstancesPolicy",
-        "nodeCount",
-        "nodeLocations",
-        "region",
-        "reservationAffinity",
-        "scheduling",
-        "targetSize",
-        "zone",
-    }
-)
+    ),
+    SPOT_INSTANCE: ("capacityReservationSpecification", "instanceLifecycle"),
+    GROUP: ("desiredCapacity",),
+    NODE_GROUP: ("capacityType", "instanceTypes"),
+    GCP_INSTANCE: ("guestAccelerators", "reservationAffinity", "scheduling"),
+    GCP_FROM_TEMPLATE: ("guestAccelerators", "reservationAffinity", "scheduling"),
+    GCP_GROUP: ("targetSize",),
+    GCP_REGION_GROUP: ("targetSize",),
+    NODE_POOL: ("initialNodeCount", "nodeCount", "nodeLocations"),
+}
+_POLICY, _EITHER = "mixedInstancesPolicy", ("launchTemplate", "launchConfiguration")
 
 
 def given(stack: Stack) -> Stack:
@@ -44,11 +48,11 @@ def given(stack: Stack) -> Stack:
 
 
 def _given(one: Resource) -> Resource:
-    blank = {
-        name
-        for name in _FILLED_IN & one.props.keys()
-        if one.props[name] is UNKNOWN and not one.sources.get(name)
-    }
+    names = (*_PLACE, *_FILLED_IN.get(one.type, ()))
+    # A group has one or the other.
+    if one.type == GROUP and any(one.props.get(word) for word in _EITHER):
+        names = (*names, _POLICY)
+    blank = {n for n in names if one.props.get(n) is UNKNOWN and not one.sources.get(n)}
     if not blank:
         return one
     return replace(one, props={k: v for k, v in one.props.items() if k not in blank})
@@ -63,9 +67,9 @@ class Links:
         self._named: dict[str, list[Resource]] = {}
         self._by_urn = {one.urn: one for one in stack.resources if one.urn}
         for one in stack.resources:
-            for name in dict.fromkeys(one.props.get(word) for word in _NAMES):
-                if isinstance(name, str) and name:
-                    self._named.setdefault(name, []).append(one)
+            said = (one.props.get(word) for word in _NAMES)
+            for name in dict.fromkeys(name for name in said if isinstance(name, str) and name):
+                self._named.setdefault(name, []).append(one)
 
     def follow(self, resource: Resource, path: str, *types: str) -> Resource | None:
         """The resource of one of these types that a property points at; None when it is not here,

@@ -6,11 +6,12 @@ existing state has it. What is not known yet is UNKNOWN in each of its parts.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from gputier_policies.values import UNKNOWN, Resource, at, is_map, items, known, yes
+from gputier_policies.values import UNKNOWN, Resource, at, is_map, items, yes
 
 INSTANCE = "aws:ec2/instance:Instance"
 SPOT_INSTANCE = "aws:ec2/spotInstanceRequest:SpotInstanceRequest"
@@ -83,6 +84,22 @@ def machines(resource: Resource) -> list[Machine]:
     return list(read(resource)) if read else []
 
 
+def amount(value: Any) -> float | None:
+    """A number, also one that is spelt as a text; None where it is none that can be counted."""
+    if not isinstance(value, int | float | str) or isinstance(value, bool):
+        return None
+    try:
+        found = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return found if math.isfinite(found) else None
+
+
+def _named(value: Any) -> bool:
+    """Whether it is a type, or one that is not known yet."""
+    return value is UNKNOWN or (isinstance(value, str) and bool(value))
+
+
 def region_of(resource: Resource, *others: Resource) -> Any:
     """Where a resource is: its own region, that of its zone or ARN, of `others` such as the group
     that starts it, of its provider, of the stack's config. None where nothing says."""
@@ -144,7 +161,7 @@ def market_of(resource: Resource, default: Any = ON_DEMAND) -> Any:
 def _aws(resource: Resource) -> Iterator[Machine]:
     market = SPOT if resource.type == SPOT_INSTANCE else market_of(resource)
     named = resource.at("instanceType")
-    if named or named is UNKNOWN:
+    if _named(named):
         yield Machine("aws", named, "instanceType", market)
     elif _wants_gpu(resource.at("instanceRequirements")):
         yield Machine("aws", None, "instanceRequirements", market)
@@ -174,8 +191,8 @@ def _overridden(overrides: str, market: Any) -> Callable[[Resource], Iterator[Ma
 def _override(one: Any, path: str, market: Any) -> Iterator[Machine]:
     named = at(one, "instanceType")
     weight = at(one, "weightedCapacity")
-    per = float(weight) if weight and known(weight) else 1.0
-    if named or named is UNKNOWN:
+    per = max(amount(weight) or 1.0, 1.0)
+    if _named(named):
         yield Machine("aws", named, f"{path}.instanceType", market, weight=per)
     elif _wants_gpu(at(one, "instanceRequirements")):
         yield Machine("aws", None, f"{path}.instanceRequirements", market, weight=per)
@@ -198,7 +215,8 @@ def _node_group(resource: Resource) -> Iterator[Machine]:
     words = {"SPOT": SPOT, "CAPACITY_BLOCK": BLOCK}
     market = UNKNOWN if kind is UNKNOWN else words.get(str(kind), ON_DEMAND)
     for count, named in enumerate(resource.each("instanceTypes")):
-        yield Machine("aws", named, f"instanceTypes[{count}]", market)
+        if _named(named):
+            yield Machine("aws", named, f"instanceTypes[{count}]", market)
 
 
 # --- Google Cloud ---------------------------------------------------------------------------------
@@ -206,7 +224,7 @@ def _node_group(resource: Resource) -> Iterator[Machine]:
 
 def _gcp(resource: Resource, within: str = "") -> Iterator[Machine]:
     named = resource.at(f"{within}machineType")
-    if not named and named is not UNKNOWN:
+    if not _named(named):
         return
     guest, guests = _guest(resource.at(f"{within}guestAccelerators"))
     if isinstance(named, str) and _FAMILIES["gcp"].match(_last(named)):
@@ -217,14 +235,13 @@ def _gcp(resource: Resource, within: str = "") -> Iterator[Machine]:
 
 def _guest(value: Any) -> tuple[Any, Any]:
     for one in items(value):
-        if one is UNKNOWN:
-            return UNKNOWN, UNKNOWN
-        label, count = _last(at(one, "type")), at(one, "count")
-        if count == 0:
+        label = UNKNOWN if one is UNKNOWN else _last(at(one, "type"))
+        count = at(one, "count")
+        if not _named(label) or count == 0:
             continue
-        if isinstance(label, str):
-            label = label.removesuffix("-vws")
-        return label, int(count) if isinstance(count, int | float) else UNKNOWN
+        many = amount(count)
+        name = label.removesuffix("-vws") if isinstance(label, str) else label
+        return name, UNKNOWN if many is None else int(many)
     return "", 0
 
 
@@ -258,7 +275,8 @@ def _selected(resource: Resource) -> Iterator[Machine]:
     for one, selection in enumerate(resource.each(within)):
         path = f"{within}[{one}].machineTypes"
         for count, named in enumerate(items(at(selection, "machineTypes"))):
-            yield Machine("gcp", _last(named), f"{path}[{count}]")
+            if _named(named):
+                yield Machine("gcp", _last(named), f"{path}[{count}]")
 
 
 def _node_pool(resource: Resource) -> Iterator[Machine]:

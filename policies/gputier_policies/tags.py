@@ -113,7 +113,7 @@ def _of_provider(provider: Mapping[str, Any]) -> Iterator[Any]:
         if isinstance(value, str) and value:
             try:
                 value = json.loads(value)
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
         found = at(value, inside) if inside else value
         if found is UNKNOWN or is_map(found):
@@ -126,8 +126,11 @@ def _fill(type_: str, props: MutableMapping[str, Any], config: Config) -> bool:
         return _fill_group(props, config)
     path = _place(type_)
     top, _, inside = path.partition(".")
-    holder: Mapping[str, Any] = (props.get(top) or {}) if inside else props
-    tags: dict[str, Any] = dict(holder.get(inside or top) or {})
+    holder: Any = (props.get(top) or {}) if inside else props
+    given: Any = (holder.get(inside or top) or {}) if is_map(holder) else UNKNOWN
+    if not is_map(given):
+        return False  # not known yet, or nothing that can be added to
+    tags: dict[str, Any] = dict(given)
     more = _wanted(tags, config, labels=path != "tags")
     if not more:
         return False
@@ -137,12 +140,17 @@ def _fill(type_: str, props: MutableMapping[str, Any], config: Config) -> bool:
 
 
 def _fill_group(props: MutableMapping[str, Any], config: Config) -> bool:
-    tags = list(props.get("tags") or [])
-    given = {tag["key"]: tag["value"] for tag in tags if tag.get("propagateAtLaunch")}
+    told: Any = props.get("tags") or []
+    if isinstance(told, str | bytes) or is_map(told) or not hasattr(told, "__iter__"):
+        return False
+    tags: list[Any] = list(told)
+    if not all(isinstance(at(tag, "key"), str) for tag in tags):
+        return False
+    given = {at(tag, "key"): at(tag, "value") for tag in tags if at(tag, "propagateAtLaunch")}
     more = _wanted(given, config, labels=False)
     added = [{"key": k, "value": v, "propagateAtLaunch": True} for k, v in more.items()]
     if added:
-        props["tags"] = [*(tag for tag in tags if tag["key"] not in more), *added]
+        props["tags"] = [*(tag for tag in tags if at(tag, "key") not in more), *added]
     return bool(added)
 
 
@@ -217,8 +225,8 @@ def _reaching(fleet: Fleet) -> Iterator[Any]:
             passed = at(tag, "propagateAtLaunch")
             if tag is UNKNOWN or passed is UNKNOWN:
                 yield UNKNOWN
-            elif yes(passed):
-                yield {at(tag, "key"): at(tag, "value")}
+            elif yes(passed) and isinstance(key := at(tag, "key"), str):
+                yield {key: at(tag, "value")}
     if runner.type in LONE:
         yield from _own(runner)
     if runner.type == SPOT_FLEET:
