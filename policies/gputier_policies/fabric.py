@@ -7,7 +7,7 @@ from typing import Any
 
 from gputier_policies.links import Links
 from gputier_policies.machine import TEMPLATE
-from gputier_policies.parts import Part, whole
+from gputier_policies.parts import Part, given, whole
 from gputier_policies.rule import Config, Findings, Rule, Undecided, Violation
 from gputier_policies.values import UNKNOWN, Resource, Stack, yes
 
@@ -24,6 +24,7 @@ def fleet_requires_efa_rules(stack: Stack, _config: Config) -> Findings:
     """What EFA sends past the operating system is let through by a rule that names the security
     group itself, in both directions, and by no range of addresses; without it jobs wait for each
     other for ever. Groups that are not in the program cannot be seen."""
+    stack = given(stack)
     links = Links(stack)
     judged: set[str] = set()
     for one in stack.of(TEMPLATE, INTERFACE):

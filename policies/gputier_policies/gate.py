@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from gputier_policies.fleets import Fleet, fleets
 from gputier_policies.links import Links
 from gputier_policies.machine import FLEX, GCP_GROUP, GCP_REGION_GROUP, GROUP
-from gputier_policies.parts import Part, shown, whole
+from gputier_policies.parts import Part, given, shown, whole
 from gputier_policies.rule import Config, Finding, Findings, Rule, Undecided, Violation
 from gputier_policies.values import UNKNOWN, Resource, Stack
 from gputier_policies.words import ENVIRONMENT, is_production
@@ -21,6 +21,7 @@ def fleet_requires_gate(stack: Stack, config: Config) -> Findings:
     first. A lone machine has nobody to replace it, and may report."""
     if not is_production(config):
         return
+    stack = given(stack)
     links = Links(stack)
     for fleet in fleets(stack, links):
         if fleet.gpu is False:

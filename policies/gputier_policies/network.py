@@ -13,6 +13,7 @@ from gputier_policies.parts import (
     LONE_AWS,
     Part,
     from_template,
+    given,
     launches,
 )
 from gputier_policies.rule import Config, Findings, Rule, Undecided, Violation
@@ -90,6 +91,7 @@ PUBLIC_ADDRESS = Rule(
 
 def network_forbids_public_machines(stack: Stack, _config: Config) -> Findings:
     """A machine that asks for no address still gets one from its subnet, or is given one later."""
+    stack = given(stack)
     links = Links(stack)
     for subnet, runner in _placed(stack, links):
         flag = subnet.at("mapPublicIpOnLaunch")
@@ -103,7 +105,7 @@ def network_forbids_public_machines(stack: Stack, _config: Config) -> Findings:
                     " for them",
                     subnet.urn,
                 )
-    for path, address in _given(stack):
+    for path, address in _addresses(stack):
         value = address.at(path)
         if isinstance(value, str) and value:
             yield _is_given(path, address)
@@ -127,7 +129,7 @@ def _is_given(path: str, address: Resource) -> Violation:
     )
 
 
-def _given(stack: Stack) -> Iterator[tuple[str, Resource]]:
+def _addresses(stack: Stack) -> Iterator[tuple[str, Resource]]:
     for address in stack.of(EIP):
         yield from ((path, address) for path in ("instance", "networkInterface"))
     for address in stack.of(EIP_ASSOCIATION):

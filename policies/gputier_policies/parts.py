@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gputier_policies.machine import (
@@ -17,7 +17,7 @@ from gputier_policies.machine import (
     SPOT_INSTANCE,
     TEMPLATE,
 )
-from gputier_policies.values import UNKNOWN, Resource, at, is_list
+from gputier_policies.values import UNKNOWN, Resource, Stack, at, is_list
 
 LONE_AWS = frozenset({INSTANCE, SPOT_INSTANCE})
 AWS_MACHINES = LONE_AWS | {TEMPLATE, CONFIGURATION, SPOT_FLEET}
@@ -52,6 +52,21 @@ class Part:
     def text(self) -> str:
         """A known text, or nothing."""
         return self.value if isinstance(self.value, str) else ""
+
+
+def given(stack: Stack) -> Stack:
+    """The stack without what its provider fills in: a preview does not know that yet, and what a
+    program gave and is not known was made from something."""
+    return replace(stack, resources=tuple(map(_given, stack.resources)))
+
+
+def _given(one: Resource) -> Resource:
+    props = {
+        name: value
+        for name, value in one.props.items()
+        if value is not UNKNOWN or one.sources.get(name)
+    }
+    return one if len(props) == len(one.props) else replace(one, props=props)
 
 
 def whole(resource: Resource) -> Part:

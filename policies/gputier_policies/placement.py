@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from gputier_policies.fleets import Fleet, fleets
 from gputier_policies.links import Links
+from gputier_policies.parts import given
 from gputier_policies.placement_aws import COMBINATIONS as AWS
 from gputier_policies.placement_aws import traits as of_aws
 from gputier_policies.placement_gcp import COMBINATIONS as GCP
@@ -19,6 +20,7 @@ from gputier_policies.values import UNKNOWN, Stack
 
 def fleet_requires_legal_placement(stack: Stack, _config: Config) -> Findings:
     """What a cloud refuses, it refuses when the machines are asked for, hours after the preview."""
+    stack = given(stack)
     links = Links(stack)
     for fleet in fleets(stack, links):
         if fleet.gpu is False:

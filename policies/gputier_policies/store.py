@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from gputier_policies.documents import anybody, statements
 from gputier_policies.links import Links
-from gputier_policies.parts import Part, shown, whole
+from gputier_policies.parts import Part, given, shown, whole
 from gputier_policies.rule import Config, Finding, Findings, Rule, Undecided, Violation
 from gputier_policies.values import UNKNOWN, Resource, Stack, yes
 
@@ -33,6 +33,7 @@ _PUBLIC = re.compile(r"(?:\w+:)?(?:allUsers|allAuthenticatedUsers)|(?:public|aut
 
 def bucket_forbids_public_access(stack: Stack, config: Config) -> Findings:
     """Reports, code and checkpoints are worth reading to others."""
+    stack = given(stack)
     links = Links(stack)
     account = config["account_block"] or any(
         all(yes(one.at(flag)) for flag in _FOUR) for one in stack.of(ACCOUNT_BLOCK)
@@ -58,7 +59,9 @@ def _blocked(bucket: Resource, links: Links) -> Iterator[Finding]:
     block = _block_of(bucket, links)
     if block is None:
         for other in links.stack.of(BLOCK):
-            if other.at("bucket") is UNKNOWN and not other.sources.get("bucket"):
+            made = map(links.stack.by_urn, other.sources.get("bucket", ()))
+            named = any(one and one.type in BUCKETS for one in made)
+            if other.at("bucket") is UNKNOWN and not named:
                 yield Undecided("bucket", other.urn)  # it may be this one's
                 return
         yield Violation(

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tests.engine import schema
 from tests.policies import cases
 
 from gputier_policies.rule import Rule
-from gputier_policies.values import Resource, Stack
+from gputier_policies.values import Resource, Stack, known
+
+ELSEWHERE = cases.urn("pulumi:pulumi:StackReference", "elsewhere")
+
+
+def awaited(one: Resource) -> Resource:
+    """A resource whose unknown properties the program gave: they are made from something."""
+    made = {k: (ELSEWHERE,) for k, value in one.props.items() if not known(value)}
+    return replace(one, sources={**made, **one.sources})
 
 
 @dataclass(frozen=True)
@@ -36,7 +44,7 @@ class Case:
 
     def subject(self, rule: Rule, props: Mapping[str, Any]) -> Resource | Stack:
         one = cases.resource(self.type, sources=self.sources, **props)
-        return one if rule.check else cases.stack(one, *self.others)
+        return one if rule.check else cases.stack(awaited(one), *self.others)
 
 
 def misspelt(type_: str, props: Mapping[str, Any]) -> list[str]:

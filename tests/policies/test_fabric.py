@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.aws import world
 from tests.policies import cases
-from tests.policies.tables import misspelt
+from tests.policies.tables import awaited, misspelt
 
 from gputier_policies.fabric import EFA_RULES
 from gputier_policies.values import UNKNOWN, Resource, Stack
@@ -39,11 +39,11 @@ SINGLE = [
 
 
 def told(*resources: Resource) -> list[str]:
-    return cases.violations(EFA_RULES, cases.stack(*resources))
+    return cases.violations(EFA_RULES, cases.stack(*map(awaited, resources)))
 
 
 def waits(*resources: Resource) -> list[str]:
-    return cases.waits(EFA_RULES, cases.stack(*resources))
+    return cases.waits(EFA_RULES, cases.stack(*map(awaited, resources)))
 
 
 def without(resource: Resource, **props: Any) -> Resource:
@@ -139,3 +139,9 @@ def test_our_own_fleet_fails_without_one_of_its_rules() -> None:
     for gone in rules:
         left = tuple(one for one in stack.resources if one is not gone)
         assert len(cases.violations(EFA_RULES, Stack(left, stack.surroundings))) == 1
+
+
+def test_what_the_provider_fills_in_is_not_waited_for() -> None:
+    early = without(BARE, ingress=UNKNOWN, egress=UNKNOWN)
+    assert cases.waits(EFA_RULES, cases.stack(LT, early)) == []
+    assert len(cases.violations(EFA_RULES, cases.stack(LT, early))) == 2

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.policies import cases
-from tests.policies.tables import Case, check, misspelt
+from tests.policies.tables import Case, awaited, check, misspelt
 
 from gputier_policies.gate import GATE
 from gputier_policies.values import UNKNOWN, Resource
@@ -105,8 +105,9 @@ def test_a_hook_is_found_before_its_group_has_a_name() -> None:
 @pytest.mark.parametrize("path", ["defaultResult", "lifecycleTransition"])
 def test_a_hook_that_is_not_known_is_waited_for(path: str) -> None:
     waiting = replace(LATER, props={**LATER.props, path: UNKNOWN})
-    assert cases.waits(GATE, cases.stack(POOL, LT, waiting)) == [path]
-    assert told(POOL, LT, waiting) == []
+    stack = cases.stack(POOL, LT, awaited(waiting))
+    assert cases.waits(GATE, stack) == [path]
+    assert cases.violations(GATE, stack) == []
 
 
 def template(**props: Any) -> Resource:
@@ -119,9 +120,9 @@ def test_machines_without_a_gpu_and_machines_elsewhere_need_none() -> None:
 
 
 def test_machines_that_are_not_known_are_waited_for() -> None:
-    later = replace(POOL, props={"launchTemplate": {"id": UNKNOWN}})
+    later = awaited(replace(POOL, props={"launchTemplate": {"id": UNKNOWN}}))
     assert cases.waits(GATE, cases.stack(later)) == ["launchTemplate.id"]
-    unnamed = cases.stack(POOL, template(instanceType=UNKNOWN))
+    unnamed = cases.stack(POOL, awaited(template(instanceType=UNKNOWN)))
     assert cases.violations(GATE, unnamed) == []
     assert cases.waits(GATE, unnamed) == ["instanceType"]
 
@@ -150,3 +151,8 @@ def test_machines_that_queue_are_not_healed() -> None:
     group = cases.resource(MANAGED, versions=[{"instanceTemplate": "gt-1"}])
     assert len(told(group, GT)) == 1
     assert told(group, queued) == []
+
+
+def test_what_the_provider_fills_in_is_not_waited_for() -> None:
+    hook = replace(LATER, props={**LATER.props, "defaultResult": UNKNOWN})
+    assert cases.found(GATE, cases.stack(POOL, LT, hook)) == []

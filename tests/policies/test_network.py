@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.policies import cases
-from tests.policies.tables import Case, check, misspelt
+from tests.policies.tables import Case, awaited, check, misspelt
 
 from gputier_policies.network import PUBLIC_ADDRESS, PUBLIC_MACHINES
 from gputier_policies.values import UNKNOWN
@@ -89,7 +89,7 @@ POOL = cases.resource(GROUP, "pool", vpcZoneIdentifiers=["subnet-1"], launchTemp
 
 
 def told(*resources: Any) -> list[tuple[str, str]]:
-    found = cases.found(PUBLIC_MACHINES, cases.stack(*resources))
+    found = cases.found(PUBLIC_MACHINES, cases.stack(*map(awaited, resources)))
     return [(type(one).__name__, one.urn.rsplit("::", 1)[-1]) for one in found]
 
 
@@ -147,3 +147,8 @@ def test_no_machine_is_given_an_address(type_: str, path: str) -> None:
 
 def test_an_address_of_a_gateway_is_none_of_a_machine() -> None:
     assert told(cases.resource(EIP, "nat", domain="vpc")) == []
+
+
+def test_what_the_provider_fills_in_is_not_waited_for() -> None:
+    early = cases.resource(EIP, "nat", domain="vpc", instance=UNKNOWN, networkInterface=UNKNOWN)
+    assert cases.found(PUBLIC_MACHINES, cases.stack(early)) == []

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.policies import cases
-from tests.policies.tables import misspelt
+from tests.policies.tables import awaited, misspelt
 
 from gputier_policies.placement import LEGAL_PLACEMENT
 from gputier_policies.placement_aws import COMBINATIONS as AWS
@@ -339,7 +339,7 @@ def test_what_is_not_known_is_never_a_breach(traits: tuple[str, ...]) -> None:
         )
         for one in bad.resources
     ]  # fmt: skip
-    stack = cases.stack(*hidden)
+    stack = cases.stack(*map(awaited, hidden))
     assert cases.violations(LEGAL_PLACEMENT, stack) == []
     assert cases.waits(LEGAL_PLACEMENT, stack)
 

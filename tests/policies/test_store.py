@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.aws import world
 from tests.policies import cases
-from tests.policies.tables import Case, check, misspelt
+from tests.policies.tables import Case, awaited, check, misspelt
 
 from gputier_policies.store import PUBLIC_ACCESS
 from gputier_policies.values import UNKNOWN, Resource, Stack
@@ -131,7 +131,7 @@ def test_a_block_is_found_before_the_bucket_has_a_name() -> None:
     bucket = cases.resource(BUCKET, "logs")
     block = cases.resource(BLOCK, "private", bucket=UNKNOWN, sources={"bucket": (bucket,)}, **ON)
     assert cases.found(PUBLIC_ACCESS, cases.stack(bucket, block)) == []
-    unlinked = cases.stack(bucket, replace(block, sources={}))
+    unlinked = cases.stack(bucket, awaited(replace(block, sources={})))
     assert cases.violations(PUBLIC_ACCESS, unlinked) == []
     assert cases.waits(PUBLIC_ACCESS, unlinked) == ["bucket"]
 
@@ -167,3 +167,9 @@ def test_our_own_bucket_fails_without_its_block() -> None:
     stack = cases.recorded(world.example("prod"), {"aws:region": "us-east-1"}, "prod")
     left = tuple(one for one in stack.resources if one.type != BLOCK)
     assert len(cases.violations(PUBLIC_ACCESS, Stack(left, stack.surroundings))) == 1
+
+
+def test_what_the_provider_fills_in_is_not_waited_for() -> None:
+    early = {"acl": UNKNOWN, "policy": UNKNOWN, "grants": UNKNOWN}
+    bucket = cases.resource(BUCKET, "logs", bucket="logs-1", **early)
+    assert cases.found(PUBLIC_ACCESS, cases.stack(bucket, PRIVATE)) == []
