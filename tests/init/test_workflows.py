@@ -218,8 +218,10 @@ def test_two_runs_never_apply_to_one_environment_at_once(tmp_path: Path) -> None
 
 def test_only_an_approved_job_may_change_anything(tmp_path: Path) -> None:
     for name, job in jobs(written(tmp_path, ("aws", "gcp"))):
-        changes = "DEPLOY" in str(job) or "pulumi up" in str(job)
-        assert changes == (name == "apply"), name
+        assert ("pulumi up" in str(job)) == (name == "apply"), name
+        roles = set(re.findall(r"vars\.\w+_(DEPLOY|PREVIEW)_", str(job)))
+        signs_in = job["permissions"].get("id-token") and "uses" not in job
+        assert roles == ({"DEPLOY" if name == "apply" else "PREVIEW"} if signs_in else set()), name
         assert ("environment" in job) == (name == "apply"), name
 
 
@@ -320,4 +322,6 @@ def test_gitlabs_job_signs_in_with_its_own_token(tmp_path: Path) -> None:
         == f"//iam.googleapis.com/{environment['GCP_WORKLOAD_IDENTITY_PROVIDER']}"
     )
     assert "deploy@p.iam" in google["service_account_impersonation_url"]
-    assert Path(google["credential_source"]["file"]).read_text(encoding="utf-8") == "gcp-jwt"
+    file = Path(google["credential_source"]["file"])
+    assert file.read_text(encoding="utf-8") == "gcp-jwt"
+    assert file.stat().st_mode & 0o077 == 0, "nobody else on the machine reads it"
