@@ -138,6 +138,10 @@ def test_spot_is_said_in_both_words_and_a_taken_machine_is_deleted() -> None:
 def test_only_the_hosts_interface_has_an_address_and_only_where_it_is_asked_for() -> None:
     (nic,) = template(alone(**L4, network={"egress": "public"}))["networkInterfaces"]
     assert nic["accessConfigs"]
+    run = alone(**H200, network={"egress": "public"})
+    first, *others = template(run)["networkInterfaces"]
+    assert first["accessConfigs"]
+    assert not any(nic.get("accessConfigs") for nic in others)
     run = alone(**H200)
     nics = template(run)["networkInterfaces"]
     assert [n["nicType"] for n in nics] == ["GVNIC", "GVNIC", *["MRDMA"] * 8]

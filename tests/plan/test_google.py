@@ -71,6 +71,14 @@ def test_where_a_card_more_is_not_to_be_had_the_old_machine_goes_first() -> None
     assert found.keeps_names
 
 
+def test_a_reservation_has_no_place_for_a_machine_more() -> None:
+    held = {
+        "use": "reservation", "instance_type": "g2-standard-8", "zone": "us-central1-a", "count": 1,
+    }  # fmt: skip
+    found = update(rollout="rolling", capacity=held, zones=1)
+    assert (found.proactive, found.surge, found.unavailable) == (True, 0, 1)
+
+
 def test_a_change_for_new_machines_replaces_none() -> None:
     found = update(rollout="new-machines")
     assert (found.proactive, found.surge, found.unavailable) == (False, 0, 3)

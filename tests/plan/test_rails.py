@@ -9,7 +9,7 @@ from tests.gcp.world import planned
 
 from gputier.errors import InvalidInput
 from gputier.plan import WorkloadPlan
-from gputier.plan.rails import Rail
+from gputier.plan.rails import Rail, kinds
 from gputier.plan.region_gcp import networks
 
 H100: dict[str, Any] = {"gpu": {"models": ["H100"], "count": 8}, "nodes": 2, "fabric": "any"}
@@ -57,6 +57,19 @@ def test_no_two_interfaces_of_a_machine_have_addresses_in_common(fields: dict[st
 )
 def test_a_machine_of_no_fabric_has_one_interface(fields: dict[str, Any]) -> None:
     assert rails(planned(**fields)) == ()
+
+
+def row(kinds: str, number: int) -> dict[str, str]:
+    return {
+        "machine_type": "m", "nic_types": kinds, "nics_for_full_gpu_bandwidth": str(number),
+    }  # fmt: skip
+
+
+def test_kinds_with_a_number_are_all_there_and_of_others_one_will_do() -> None:
+    assert list(kinds(row("GVNIC x2|MRDMA x3", 5))) == ["GVNIC"] * 2 + ["MRDMA"] * 3
+    assert list(kinds(row("GVNIC (recommended above 50 Gbps)|VIRTIO_NET", 1))) == ["GVNIC"]
+    with pytest.raises(ValueError, match="is no kind of interface"):
+        list(kinds(row("none", 1)))
 
 
 def test_amazon_has_no_rails() -> None:

@@ -75,6 +75,10 @@ def test_the_hours_of_the_examples_can_be_told_whatever_clocks_do() -> None:
     assert problems(GOOD, lone=True) == []
 
 
+def test_a_lone_machine_is_told_its_stop_and_needs_no_length() -> None:
+    assert problems(("0 20 * * mon-fri", "0 6 * * mon,wed", "UTC"), lone=True) == []
+
+
 @pytest.mark.parametrize(
     ("entry", "words"),
     [

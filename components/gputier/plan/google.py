@@ -9,11 +9,6 @@ from gputier.plan.market import HELD
 from gputier.plan.model import Chosen
 from gputier.plan.verdict import Verdict
 
-#: Machine families whose local SSDs come with the machine and are not to be asked for; of the
-#: others so many are asked for (docs.cloud.google.com/compute/docs/disks/add-local-ssd, read
-#: 2026-12).
-BRING_DISKS = ("a2-ultra", "a3", "a4")
-LOCAL_SSD_GIB = 375
 #: Ways of buying in Google's words (compute v1 discovery of 2026-11-06, Scheduling).
 STANDARD, SPOT, BOUND = "STANDARD", "SPOT", "RESERVATION_BOUND"
 PROVISIONING = {"spot": SPOT, "capacity_block": BOUND}
@@ -34,9 +29,12 @@ class Card(NamedTuple):
 
 class GoogleMachine(NamedTuple):
     """`card` is what is attached, None where the type has its cards built in; `ssds` are local
-    disks to ask for, `provisioning` how it is bought, `restarts` whether Google starts it again
-    after a fault, `ends` what becomes of it when it is taken (None: it is not). `compact`: machines
-    lie close together. `reservation` is the name of one, "" for any that is open, None for none."""
+    disks to ask for. Families that bring theirs have them unasked
+    (docs.cloud.google.com/compute/docs/disks/add-local-ssd, read 2026-12).
+
+    `provisioning` is how it is bought, `restarts` whether Google starts it again after a fault,
+    `ends` what becomes of it when it is taken (None: it is not). `compact`: machines lie close
+    together. `reservation` is the name of one, "" for any that is open, None for none."""
 
     card: Card | None
     ssds: int
@@ -68,7 +66,7 @@ def google_machine(chosen: Chosen) -> GoogleMachine:
     taken = (DELETE if group else STOP) if fleet.market in PROVISIONING else None
     return GoogleMachine(
         card=_card(verdict),
-        ssds=0 if verdict.type.name.startswith(BRING_DISKS) else verdict.machine.ssd_count,
+        ssds=verdict.machine.ssd_count,
         provisioning=PROVISIONING.get(fleet.market, STANDARD),
         restarts=fleet.market != "spot",
         ends=taken,

@@ -52,7 +52,7 @@ def _row(catalog: Catalog, machine: str) -> Mapping[str, str] | None:
 
 def _rails(row: Mapping[str, str], fabric: str, zone: str) -> Iterator[Rail]:
     mtu = int(row["mtu_recommended"] or 0)
-    for index, kind in enumerate(_kinds(row)):
+    for index, kind in enumerate(kinds(row)):
         if index == 0:
             continue
         if kind == RDMA:
@@ -62,8 +62,9 @@ def _rails(row: Mapping[str, str], fabric: str, zone: str) -> Iterator[Rail]:
         yield Rail(index, kind, network, CIDR.format(index=index), mtu, profile)
 
 
-def _kinds(row: Mapping[str, str]) -> Iterator[str]:
-    """The kind of each interface in its order: `GVNIC x2|MRDMA x8`, or one kind for all."""
+def kinds(row: Mapping[str, str]) -> Iterator[str]:
+    """The kind of each interface in its order: `GVNIC x2|MRDMA x8`, or the first of those that will
+    do for all: `GVNIC|VIRTIO_NET`. Raises `ValueError` for another grammar."""
     for part in row["nic_types"].split("|"):
         found = _KIND.match(part)
         if found is None:
