@@ -7,21 +7,20 @@ out, differences and what they replace, what a preview cannot know, a failure th
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import re
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
-from importlib import import_module, metadata
+from importlib import metadata
 from typing import Any, NamedTuple
 
 from tests.engine import replacement, schema, wire
 from tests.engine.changes import changes
-from tests.engine.wire import UNKNOWN, Props, Server, empty_pb2, grpc, provider_pb2
-
-any_pb2: Any = import_module("google.protobuf.any_pb2")
-status_pb2: Any = import_module("pulumi.runtime.proto.status_pb2")
+from tests.engine.trouble import half_made, told
+from tests.engine.wire import UNKNOWN, Props, Server, empty_pb2, provider_pb2
 
 
 class Refused(Exception):
@@ -93,6 +92,10 @@ class Cloud(ABC):
     @abstractmethod
     def unknown_after(self, token: str, changed: set[str]) -> set[str]:
         """The outputs that an update of these inputs changes."""
+
+    def taken(self, target: Target, inputs: Props) -> bool:
+        """Whether there is one of this name already."""
+        return False
 
     def inside(self, token: str) -> frozenset[str]:
         """The inputs that the cloud adds to, inside of their blocks: as outputs they are its."""
@@ -189,7 +192,7 @@ class Provider:
 
     def _check(self, request: Any, context: Any) -> Any:
         target = self._target(request, context)
-        with _told(context), self._lock:
+        with told(context), self._lock:
             inputs = self.cloud.prepare(target, wire.to_dict(request.news))
             problems = schema.check(target.token, inputs)
             if not problems:
@@ -201,7 +204,8 @@ class Provider:
 
     def _name(self, target: Target, inputs: Props, olds: Props) -> None:
         """The real provider adds random digits to the logical name; here they are a digest of the
-        URN, so that results repeat and two stacks do not meet."""
+        URN, so that results repeat and two stacks do not meet. What replaces a resource before it
+        goes has other digits."""
         prop, form = self.cloud.autoname(target.token)
         prefixed = {"namePrefix", "bucketPrefix", f"{prop}Prefix"} & set(inputs)
         if not prop or prop in inputs or prefixed:
@@ -209,12 +213,16 @@ class Provider:
         if kept := olds.get(prop):
             inputs[prop] = kept
             return
-        digest = hashlib.sha256(target.urn.encode()).hexdigest()[:7]
-        inputs[prop] = form.format(f"{target.name}-{digest}")
+        for number in itertools.count():
+            seed = f"{target.urn}{number or ''}"
+            digest = hashlib.sha256(seed.encode()).hexdigest()[:7]
+            inputs[prop] = form.format(f"{target.name}-{digest}")
+            if not self.cloud.taken(target, inputs):
+                return
 
     def _diff(self, request: Any, context: Any) -> Any:
         target = self._target(request, context)
-        with _told(context):
+        with told(context):
             olds, news = wire.to_dict(request.old_inputs), wire.to_dict(request.news)
             found = _difference(target.token, olds, news, set(request.ignoreChanges))
             prop, _ = self.cloud.autoname(target.token)
@@ -232,14 +240,13 @@ class Provider:
             unknown = dict.fromkeys(self.cloud.unknown(target.token, inputs), UNKNOWN)
             outputs = {**unknown, **inputs, **self.cloud.expected(target.token, inputs)}
             return provider_pb2.CreateResponse(properties=wire.to_struct(outputs))
-        with _told(context), self._lock:
+        with told(context), self._lock:
             failure = self._failure(target.token, "create")
             made = replace(target, id=self.cloud.create(target, inputs))
             state, reason = self._seen(made, inputs)
             if reason or failure:
-                _half_made(
-                    context, reason or (failure and failure.message) or "", made.id, inputs, state
-                )
+                why = reason or (failure and failure.message) or ""
+                half_made(context, why, made.id, inputs, state.outputs)
         outputs = self._outputs(made, state, inputs)
         return provider_pb2.CreateResponse(id=made.id, properties=wire.to_struct(outputs))
 
@@ -260,7 +267,7 @@ class Provider:
     def _read(self, request: Any, context: Any) -> Any:
         target = self._note("Read", request, context)
         inputs = wire.to_dict(request.inputs)
-        with _told(context), self._lock:
+        with told(context), self._lock:
             state = self.cloud.read(target, inputs)
         if state is None:
             return provider_pb2.ReadResponse(id="")
@@ -281,7 +288,7 @@ class Provider:
             kept = self.cloud.inside(target.token) & before.keys() - changed
             outputs = {**before, **unknown, **news, **added, **{k: before[k] for k in kept}}
             return provider_pb2.UpdateResponse(properties=wire.to_struct(outputs))
-        with _told(context), self._lock:
+        with told(context), self._lock:
             self._failure(target.token, "update")
             self.cloud.update(target, olds, news)
             state = self.cloud.read(target, news)
@@ -292,7 +299,7 @@ class Provider:
 
     def _delete(self, request: Any, context: Any) -> Any:
         target = self._note("Delete", request, context)
-        with _told(context), self._lock:
+        with told(context), self._lock:
             self._failure(target.token, "delete")
             inputs = wire.to_dict(request.old_inputs) or wire.to_dict(request.properties)
             self.cloud.delete(target, inputs)
@@ -367,34 +374,3 @@ def _difference(token: str, olds: Props, news: Props, ignored: Collection[str] =
         if replaces and change.top not in answer.replaces:
             answer.replaces.append(change.top)
     return answer
-
-
-class _told:  # noqa: N801 - reads as a statement: `with _told(context):`
-    """Turns what goes wrong into the call's error, so that the engine shows it."""
-
-    def __init__(self, context: Any) -> None:
-        self._context = context
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        # gRPC's own abort raises a bare Exception, which is on its way already.
-        if isinstance(error, Exception) and type(error) is not Exception:
-            self._context.abort(grpc.StatusCode.UNKNOWN, f"{type(error).__name__}: {error}")
-
-
-def _half_made(context: Any, reason: str, made: str, inputs: Props, state: State) -> None:
-    """The cloud made it, and then something failed: the engine keeps it, marked as unfinished."""
-    detail = any_pb2.Any()
-    detail.Pack(
-        provider_pb2.ErrorResourceInitFailed(
-            id=made,
-            properties=wire.to_struct({**state.outputs, **inputs}),
-            inputs=wire.to_struct(inputs),
-            reasons=[reason],
-        )
-    )
-    code = grpc.StatusCode.UNKNOWN
-    status = status_pb2.Status(code=code.value[0], message=reason, details=[detail])
-    context.set_trailing_metadata((("grpc-status-details-bin", status.SerializeToString()),))
-    context.abort(code, reason)

@@ -66,6 +66,10 @@ class Gcp(Cloud):
         kind = TYPES.get(token)
         return kind.unknown_after(changed) if kind else set()
 
+    def taken(self, target: Target, inputs: Props) -> bool:
+        kind = TYPES.get(target.token)
+        return bool(kind) and kind.taken(self._session(target, inputs), inputs)
+
     def inside(self, token: str) -> frozenset[str]:
         kind = TYPES.get(token)
         return kind.filled if kind else frozenset()

@@ -104,6 +104,15 @@ class Resource:
         """More parameters of the method that creates."""
         return {}
 
+    def taken(self, gcp: Session, inputs: Props) -> bool:
+        """Whether another one has the name."""
+        prop, _ = self.named
+        try:
+            at = self.method.url(self.where(gcp))
+        except (Refused, KeyError):
+            return False
+        return f"{self.collection.split('.')[0]}/{at}/{inputs[prop]}" in gcp.api.objects
+
     def unknown(self, inputs: Props) -> set[str]:
         """The outputs that only Google can tell before the resource is there."""
         given = schema.inputs(self.token)
