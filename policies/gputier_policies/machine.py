@@ -235,8 +235,7 @@ def _gcp(resource: Resource, within: str = "") -> Iterator[Machine]:
 
 def _guest(value: Any) -> tuple[Any, Any]:
     for one in items(value):
-        label = UNKNOWN if one is UNKNOWN else _last(at(one, "type"))
-        count = at(one, "count")
+        label, count = _last(at(one, "type")), at(one, "count")
         if not _named(label) or count == 0:
             continue
         many = amount(count)
@@ -253,7 +252,7 @@ def _last(value: Any) -> Any:
 def _bought(resource: Resource, within: str) -> Any:
     found: Any = ON_DEMAND
     for place in [resource.at(within.rstrip("."))] if within else resource.each("scheduling"):
-        model = UNKNOWN if place is UNKNOWN else at(place, "provisioningModel")
+        model = at(place, "provisioningModel")
         if any(yes(at(place, flag)) for flag in ("preemptible", "spot")):
             return SPOT
         flags = (model, at(place, "preemptible"), at(place, "spot"))

@@ -245,7 +245,7 @@ FLEET = Rule(
     remediation="Let the group propagate the tags at launch, or set them in the launch template's"
     " tag specifications of instances.",
     severity="medium",
-    url="https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-tagging.html",
+    url="https://docs.aws.amazon.com/autoscaling/ec2/userguide/autoscaling-tagging.html",
     settings=_KEYS,
 )
 

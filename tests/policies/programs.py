@@ -161,8 +161,10 @@ def program(
                 paths = (k.partition(".")[2] for k in known if k.startswith(f"{name}."))
                 props = only(props, *paths)
             props = {k: v for k, v in props.items() if k != "selfLink"}
-        sources = {p: [made[o]] for p, o in _MADE[cloud].get(name, {}).items() if o in made}
+        sources: dict[str, list[Resource]] = {
+            p: [made[o]] for p, o in _MADE[cloud].get(name, {}).items() if o in made
+        }
         if name == "template" and cloud == "aws" and known is None:
             props = {**props, "id": "lt-1"}
-        made[name] = resource(TYPES[cloud][name], name, sources=sources, **props)
+        made[name] = resource(TYPES[cloud][name], name, sources=sources, **dict[str, Any](props))
     return stack(*made.values(), *more, config=config)

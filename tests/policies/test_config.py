@@ -16,7 +16,7 @@ from tests.policies import cases
 
 from gputier_policies import RULES
 from gputier_policies.rule import Config, Rule, Violation
-from gputier_policies.values import Stack
+from gputier_policies.values import Stack, is_list, is_map
 
 ENVIRONMENTS = ("dev", "staging", "prod")
 LEVELS = ("advisory", "mandatory", "remediate", "disabled")
@@ -46,7 +46,7 @@ def refused(given: Mapping[str, Any]) -> Iterator[str]:
             continue
         if level == "remediate" and rules[name].remedy is None:
             yield f"{name}: has no remediation"
-        settings = {} if isinstance(entry, str) else entry
+        settings: dict[str, Any] = {} if isinstance(entry, str) else entry
         for key, value in settings.items():
             if key != "enforcementLevel":
                 yield from _unfit(f"{name}.{key}", rules[name].settings.get(key), value)
@@ -65,10 +65,12 @@ def _unfit(path: str, schema: Mapping[str, Any] | None, value: Any) -> Iterator[
         yield f"{path}: {value!r} is none of {schema['enum']}"
     if isinstance(value, int | float) and value < schema.get("minimum", value):
         yield f"{path}: below {schema['minimum']}"
-    if isinstance(value, list | dict):
-        for key, inside in value.items() if isinstance(value, dict) else enumerate(value):
-            word = "additionalProperties" if isinstance(value, dict) else "items"
-            yield from _unfit(f"{path}[{key}]", schema[word], inside)
+    if is_map(value):
+        for key, inside in value.items():
+            yield from _unfit(f"{path}[{key}]", schema["additionalProperties"], inside)
+    if is_list(value):
+        for count, inside in enumerate(value):
+            yield from _unfit(f"{path}[{count}]", schema["items"], inside)
 
 
 @pytest.mark.parametrize("environment", ENVIRONMENTS)
@@ -145,7 +147,7 @@ def broken(stack: Stack, rule: Rule, given: Config) -> list[str]:
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
 def test_our_own_stack_passes_its_configuration(environment: str, rule: Rule) -> None:
     entry = config(environment).get(rule.name, {})
-    given = {} if isinstance(entry, str) else entry
+    given: dict[str, Any] = {} if isinstance(entry, str) else entry
     assert broken(ours(environment), rule, given) == []
 
 

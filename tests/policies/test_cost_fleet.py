@@ -3,6 +3,7 @@ decided while a preview knows next to nothing else."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -146,7 +147,7 @@ def test_the_cases_are_programs_that_the_sdk_takes(case: Case) -> None:
         assert unfit == [], (one.name, unfit)
 
 
-OFF = [
+OFF: list[tuple[Rule, dict[str, Any]]] = [
     (cost.PRICE, {}), (cost.FLEET, {}), (cost.STACK, {}), (fleet.SIZE, {}),
     (fleet.REQUIRES_SPOT, {}), (fleet.FORBIDS_SPOT, {}), (scaling.SCHEDULE, {}),
     (scaling.SCHEDULE, {"environment": "production"}), (budget.BUDGET, {"elsewhere": "finance"}),
@@ -249,6 +250,17 @@ def test_discounts_of_the_config_count() -> None:
     assert violations(cost.PRICE, program("aws"), usd_per_hour=0.5)
 
 
+def test_discounts_do_not_add_up() -> None:
+    several = [
+        {"cloud": cloud, "families": ["g6"], "percent": percent, "reason": "plan"}
+        for cloud, percent in (("aws", 10), ("aws", 30), ("gcp", 90))
+    ]
+    where = {"gputier:discounts": json.dumps(several)}
+    ((_, less),) = cost.months(program("aws", config=where))
+    ((_, full),) = cost.months(program("aws"))
+    assert less.usd == pytest.approx(full.usd * 0.7)
+
+
 @pytest.mark.parametrize("text", ["no JSON", "{}", '["g6"]', '[{"percent": "50"}]'])
 def test_what_is_no_discount_is_none(text: str) -> None:
     ((_, month),) = cost.months(program("aws", config={"gputier:discounts": text}))
@@ -256,7 +268,9 @@ def test_what_is_no_discount_is_none(text: str) -> None:
 
 
 def test_a_template_of_another_stack_is_not_waited_for() -> None:
-    away = program("aws", {"group.launchTemplate.id": "lt-elsewhere"}, without=("template",))
+    away = program(
+        "aws", {**ALWAYS, "group.launchTemplate.id": "lt-elsewhere"}, without=("template",)
+    )
     for rule, config in ((fleet.SIZE, {"machines": 1}), (scaling.SCHEDULE, DEV),
                          (fleet.REQUIRES_SPOT, {"required": True}), (tags.FLEET, {})):  # fmt: skip
         assert found(rule, away, **config) == [], rule.name
@@ -269,6 +283,17 @@ def test_a_schedule_that_is_not_known_yet_is_waited_for() -> None:
     assert waits(scaling.SCHEDULE, program("aws", always), **DEV) == ["recurrence"]
     bounds = {"scaler.autoscalingPolicy": UNKNOWN}
     assert waits(scaling.SCHEDULE, program("gcp", bounds), **DEV) == ["autoscalingPolicy"]
+
+
+def test_a_fleet_that_may_have_no_machine_needs_no_schedule() -> None:
+    empty = {**ALWAYS, **dict.fromkeys(("group.maxSize", "group.minSize"), 0)}
+    none = program("aws", {**empty, "group.desiredCapacity": 0}, without=("start", "stop"))
+    assert found(scaling.SCHEDULE, none, **DEV) == []
+    no_target = program("gcp", {"group.targetSize": 0}, without=("scaler",))
+    assert found(scaling.SCHEDULE, no_target, **DEV) == []
+    assert found(
+        scaling.SCHEDULE, program("gcp", {"group.targetSize": 1}, without=("scaler",)), **DEV
+    )
 
 
 def test_fleets_can_be_named_as_exceptions() -> None:

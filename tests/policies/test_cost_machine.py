@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -120,8 +120,12 @@ def test_cards_that_the_catalogue_calls_consumer_are(monkeypatch: pytest.MonkeyP
     assert consumer
     for model in world.catalog().gpus:
         with monkeypatch.context() as patch:
-            patch.setattr(facts, "gpu", lambda _machine, m=model: (m, facts.card(m)))
+            patch.setattr(facts, "gpu", _always(model))
             assert facts.is_consumer(Machine("aws", "x", "")) is (model in consumer)
+
+
+def _always(model: str) -> Callable[[Machine], tuple[str, facts.Gpu | None]]:
+    return lambda _machine: (model, facts.card(model))
 
 
 REGION = {"region": "us-east-1"}

@@ -56,6 +56,7 @@ def test_a_fleet_costs_what_the_plan_says_at_its_largest(environment: str) -> No
     assert found.keys() == chosen(environment).keys()
     for name, one in chosen(environment).items():
         fleet, month = found[name]
+        assert one.verdict.cost
         price, hours = one.verdict.cost.per_machine, one.scaling.hours_per_month
         assert price is not None
         assert month.usd_per_hour == pytest.approx(price)

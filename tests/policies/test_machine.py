@@ -18,7 +18,7 @@ T4 = [{"type": "projects/p/zones/z/acceleratorTypes/nvidia-tesla-t4-vws", "count
 
 
 def overrides(*each: Mapping[str, Any]) -> dict[str, Any]:
-    within = {"launchTemplateSpecification": {}, "overrides": list(each)}
+    within: dict[str, Any] = {"launchTemplateSpecification": {}, "overrides": list(each)}
     return {"mixedInstancesPolicy": {"launchTemplate": within}}
 
 
