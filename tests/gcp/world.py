@@ -67,7 +67,9 @@ def _outputs(type_: str, name: str, inputs: testing.Properties) -> Mapping[str, 
         },
     }
     link = {"selfLink": f"{LINK}/{type_.rsplit(':', 1)[-1]}/{name}"}
-    return {**(link if type_.startswith("gcp:compute/") else {}), **made.get(type_, {})}
+    # A name that the program does not give is Pulumi's: the logical one, and characters of its own.
+    own = {"name": inputs.get("name") or f"{name}-0a1b2c3"}
+    return {**({**link, **own} if type_.startswith("gcp:compute/") else {}), **made.get(type_, {})}
 
 
 @cache
