@@ -129,20 +129,20 @@ def _another_image(change: Change, _olds: Props, _news: Props) -> bool:
 
 def _script(_change: Change, olds: Props, news: Props) -> bool:
     """Not where the same text moves between metadata and the input of its own."""
-    scripts = [
-        side.get("metadataStartupScript") or (side.get("metadata") or {}).get("startup-script")
-        for side in (olds, news)
-    ]
-    return scripts[0] != scripts[1]
+    scripts: list[Any] = []
+    for side in (olds, news):
+        metadata: Props = side.get("metadata") or {}
+        scripts.append(side.get("metadataStartupScript") or metadata.get("startup-script"))
+    return bool(scripts[0] != scripts[1])
 
 
 def _moved_in_its_network(change: Change, olds: Props, news: Props) -> bool:
     """A new address of an interface that stays where it is."""
-    cards = [side.get("networkInterfaces") or [] for side in (olds, news)]
-    if not change.new or len(cards[0]) != len(cards[1]):
-        return False
-    places = [[tuple(card.get(name) for name in PLACE) for card in side] for side in cards]
-    return places[0] == places[1]
+    places: list[list[tuple[Any, ...]]] = []
+    for side in (olds, news):
+        cards: list[Props] = side.get("networkInterfaces") or []
+        places.append([tuple(card.get(name) for name in PLACE) for card in cards])
+    return bool(change.new) and places[0] == places[1]
 
 
 PLACE = ("network", "subnetwork", "subnetworkProject")

@@ -30,7 +30,7 @@ def scheduled(**changed: Any) -> Props:
     return {**MACHINE["scheduling"], **changed}
 
 
-IN_PREVIEW = [
+IN_PREVIEW: list[tuple[tuple[str, Props], str]] = [
     (sample("Network", name="Upper"), "name: 'Upper' does not match"),
     (sample("Network", mtu=9000), "mtu: 9000 is not from 1300 to 8896"),
     (sample("Network", routingMode="REGION"), "'REGION' is not one of GLOBAL, REGIONAL"),

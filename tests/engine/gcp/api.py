@@ -112,7 +112,8 @@ class Api:
 
     def resolve(self, body: Any, at: str = "") -> None:
         """Every link of the body as the API gives it back; 404 for one that leads nowhere."""
-        parts: Any = []
+        held: Any = body
+        parts: list[tuple[Any, Any]] = []
         if isinstance(body, dict):
             parts = list(cast(Props, body).items())
         elif isinstance(body, list):
@@ -122,7 +123,7 @@ class Api:
             if key in ("metadata", "labels", "description", "dashboardJson"):
                 continue
             if links.is_path(value):
-                body[key] = self._resolved(value, here)
+                held[key] = self._resolved(value, here)
             else:
                 self.resolve(value, here)
 

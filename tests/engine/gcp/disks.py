@@ -85,6 +85,7 @@ class Disk(Resource):
 class RegionDisk(Disk):
     token = "gcp:compute/regionDisk:RegionDisk"
     collection, scope = "compute.regionDisks", "region"
+    chosen = Disk.chosen - {"enableConfidentialCompute"}
     names = {
         **Disk.names,
         "type": Form(

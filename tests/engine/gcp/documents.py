@@ -219,9 +219,10 @@ def _scalar(form: Props, value: Any) -> str:
         return f"the stand-in knows no type {kind!r} of a document"
     if not isinstance(value, str):
         return f"the API expects a text, got {value!r}"
-    if "enum" in form and value not in form["enum"]:
-        near = difflib.get_close_matches(value, form["enum"], 1)
-        return f"{value!r} is not one of {', '.join(form['enum'])}{_near(near)}"
+    allowed: list[str] = form.get("enum", [])
+    if allowed and value not in allowed:
+        near = difflib.get_close_matches(value, allowed, 1)
+        return f"{value!r} is not one of {', '.join(allowed)}{_near(near)}"
     if "pattern" in form and not _matches(form["pattern"], value):
         return f"{value!r} does not match {form['pattern']}"
     if shape in FORMATS and not FORMATS[shape](value):

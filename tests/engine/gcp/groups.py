@@ -12,6 +12,7 @@ from tests.engine.gcp.places import zones
 from tests.engine.gcp.request import Form, Name, Translation
 from tests.engine.gcp.resource import Change, Resource
 from tests.engine.gcp.session import Session
+from tests.engine.gcp.values import block
 from tests.engine.provider import Refused
 from tests.engine.wire import Props, is_unknown
 
@@ -45,7 +46,7 @@ def _stateful(member: str, key: str) -> Form:
 
     def seen(_translation: Translation, live: Any, old: Any) -> Any:
         found = [
-            {key: name, "deleteRule": about["autoDelete"]} for name, about in (live or {}).items()
+            {key: name, "deleteRule": about["autoDelete"]} for name, about in block(live).items()
         ]
         wanted = [
             {key: b.get(key, "nic0"), "deleteRule": b.get("deleteRule", "NEVER")} for b in old
@@ -64,7 +65,7 @@ def _selections(translation: Translation, value: Any) -> Any:
 
 
 def _selections_now(_translation: Translation, live: Any, old: Any) -> Any:
-    found = [{"name": name, **about} for name, about in (live or {}).items()]
+    found = [{"name": name, **about} for name, about in block(live).items()]
     return old if found == old.get("instanceSelections") else {"instanceSelections": found}
 
 
@@ -86,7 +87,7 @@ NAMES: dict[str, Name] = {
 class InstanceGroupManager(Resource):
     token = "gcp:compute/instanceGroupManager:InstanceGroupManager"
     collection, scope = "compute.instanceGroupManagers", "zone"
-    names: ClassVar[dict[str, Name]] = NAMES
+    names: ClassVar[Mapping[str, Name]] = NAMES
     apart = frozenset({"waitForInstances", "waitForInstancesStatus"})
     beta = frozenset(
         {
@@ -162,7 +163,7 @@ class InstanceGroupManager(Resource):
 class RegionInstanceGroupManager(InstanceGroupManager):
     token = "gcp:compute/regionInstanceGroupManager:RegionInstanceGroupManager"
     collection, scope = "compute.regionInstanceGroupManagers", "region"
-    names: ClassVar[dict[str, Name]] = {
+    names: ClassVar[Mapping[str, Name]] = {
         **NAMES,
         "distributionPolicyZones": Form("distributionPolicy.zones", _zones, _zones_now),
         "distributionPolicyTargetShape": "distributionPolicy.targetShape",
@@ -211,7 +212,7 @@ def _refused(body: Props) -> Iterator[schema.Problem]:
     """What Compute Engine refuses of a group (rules.md of the facts names where it says so)."""
     healing: Any = body.get("autoHealingPolicies") or []
     for policy in () if is_unknown(healing) else cast(list[Props], healing):
-        delay = policy.get("initialDelaySec", 0) if isinstance(policy, dict) else 0
+        delay: Any = 0 if is_unknown(policy) else policy.get("initialDelaySec", 0)
         if isinstance(delay, int) and not 0 <= delay <= 3600:
             yield "autoHealingPolicies.initialDelaySec", f"{delay} is not from 0 to 3600"
     policy: Any = body.get("updatePolicy") or {}
@@ -226,9 +227,9 @@ def _refused(body: Props) -> Iterator[schema.Problem]:
 
 def _most(value: Any) -> int | None:
     """None: not set, or not known."""
-    found = (
-        [v for v in (value or {}).values() if isinstance(v, int)] if isinstance(value, dict) else []
-    )
+    if is_unknown(value):
+        return None
+    found = [v for v in block(value).values() if isinstance(v, int)]
     return found[0] if found else None
 
 

@@ -11,6 +11,7 @@ from tests.engine.gcp.api import GoogleError
 from tests.engine.gcp.resource import Resource
 from tests.engine.gcp.services import Service
 from tests.engine.gcp.session import Session
+from tests.engine.gcp.values import block
 from tests.engine.provider import Refused
 from tests.engine.wire import Props, has_unknown, is_unknown
 
@@ -217,7 +218,7 @@ class Member(Resource):
         members = {m for b in found if _same_binding(b, own) for m in b["members"]}
         whole = {**own, "members": sorted({*members, inputs["member"]})}
         self._put(gcp, inputs, [*kept, whole])
-        title: str = (inputs.get("condition") or {}).get("title", "")
+        title: str = block(inputs.get("condition")).get("title", "")
         parts = (self.resource_id(gcp, inputs), inputs["role"], inputs["member"], title)
         return "/".join(part for part in parts if part)
 

@@ -146,7 +146,7 @@ def _stopped(verb: str, member: str, *, body: str = "") -> Change:
 class Instance(Resource):
     token = "gcp:compute/instance:Instance"
     collection, scope, changes = "compute.instances", "zone", ""
-    names: ClassVar[dict[str, Name]] = INSTANCE
+    names: ClassVar[Mapping[str, Name]] = INSTANCE
     apart = frozenset({"allowStoppingForUpdate", "desiredStatus"})
     beta = frozenset(
         {

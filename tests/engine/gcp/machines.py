@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from tests.engine.gcp.request import LIFTED, NOT_SENT, Form, Name, Translation
+from tests.engine.gcp.values import block
 from tests.engine.wire import UNKNOWN, Props, has_unknown, is_unknown
 
 SCRIPT = "startup-script"
@@ -19,8 +20,8 @@ def _pairs(_translation: Translation, value: Any) -> Any:
 
 def _map(_translation: Translation, live: Any, old: Any) -> Any:
     """Metadata but for the script that another input has, unless it was written as metadata."""
-    items: list[Props] = (live or {}).get("items") or []
-    found = {item["key"]: item["value"] for item in items}
+    pairs: list[Props] = block(live).get("items") or []
+    found = {item["key"]: item["value"] for item in pairs}
     if SCRIPT not in old:
         found.pop(SCRIPT, None)
     return old if {k: str(v) for k, v in old.items()} == found else found
@@ -31,8 +32,8 @@ def _script(_translation: Translation, value: Any) -> Any:
 
 
 def _script_now(_translation: Translation, live: Any, _old: Any) -> Any:
-    items: list[Props] = (live or {}).get("items") or []
-    return next((item["value"] for item in items if item["key"] == SCRIPT), None)
+    pairs: list[Props] = block(live).get("items") or []
+    return next((item["value"] for item in pairs if item["key"] == SCRIPT), None)
 
 
 def _tags(_translation: Translation, value: Any) -> Any:
@@ -40,7 +41,7 @@ def _tags(_translation: Translation, value: Any) -> Any:
 
 
 def _tags_now(_translation: Translation, live: Any, old: Any) -> Any:
-    found: list[str] = (live or {}).get("items") or []
+    found: list[str] = block(live).get("items") or []
     return old if sorted(found) == sorted(old) else found
 
 

@@ -11,6 +11,7 @@ from tests.engine.gcp.api import GoogleError
 from tests.engine.gcp.request import Form, Translation
 from tests.engine.gcp.resource import Resource
 from tests.engine.gcp.session import Session
+from tests.engine.gcp.values import block
 from tests.engine.provider import Refused
 from tests.engine.wire import Props, is_unknown
 
@@ -35,7 +36,7 @@ def _disks_now(translation: Translation, live: Any, old: Any) -> Any:
             "deleteRule": about["autoDelete"],
             "mode": about["mode"],
         }
-        for name, about in (live or {}).items()
+        for name, about in block(live).items()
     ]
 
 
@@ -44,7 +45,7 @@ def _addresses(member: str) -> Form:
         found: Props = {}
         for address in value:
             about: Props = {"autoDelete": address.get("autoDelete", "NEVER")}
-            own: Any = (address.get("ipAddress") or {}).get("address")
+            own: Any = block(address.get("ipAddress")).get("address")
             if own:
                 at = translation.place.complete("addresses", "region", own)
                 about["ipAddress"] = {"literal": own} if _is_literal(own) else {"address": at}
@@ -54,7 +55,7 @@ def _addresses(member: str) -> Form:
     def seen(translation: Translation, live: Any, old: Any) -> Any:
         if sent(translation, old) == (live or {}):
             return old
-        return [{"interfaceName": name, **about} for name, about in (live or {}).items()]
+        return [{"interfaceName": name, **about} for name, about in block(live).items()]
 
     return Form(member, sent, seen)
 

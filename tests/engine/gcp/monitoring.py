@@ -13,6 +13,7 @@ from tests.engine.gcp.request import Form, Name, Translation
 from tests.engine.gcp.resource import Resource
 from tests.engine.gcp.services import Service
 from tests.engine.gcp.session import Session
+from tests.engine.gcp.values import block
 from tests.engine.provider import Refused
 from tests.engine.wire import Props, is_unknown
 
@@ -78,7 +79,7 @@ def _secret_labels(_translation: Translation, value: Any) -> Any:
 
 def _open_labels(_translation: Translation, live: Any, old: Any) -> Any:
     """Google shows no secret ones."""
-    found = {k: v for k, v in (live or {}).items() if k not in SECRET_LABELS.values()}
+    found = {k: v for k, v in block(live).items() if k not in SECRET_LABELS.values()}
     return old if found == old else found
 
 

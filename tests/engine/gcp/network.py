@@ -60,11 +60,6 @@ class Subnetwork(Resource):
     token = "gcp:compute/subnetwork:Subnetwork"
     collection, scope = "compute.subnetworks", "region"
     apart = frozenset({"sendSecondaryIpRangeIfEmpty"})
-    beta = frozenset(
-        {
-            "Subnetwork.allowSubnetCidrRoutesOverlap",
-        }
-    )
     chosen = frozenset({"purpose", "stackType", "privateIpv6GoogleAccess", "ipCidrRange"})
     restless = {"fingerprint": ("secondaryIpRanges", "logConfig", "stackType")}
     outputs = {"subnetworkId": "id"}

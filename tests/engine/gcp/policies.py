@@ -10,6 +10,7 @@ from tests.engine.gcp import links
 from tests.engine.gcp.request import NOT_SENT, Form, Translation
 from tests.engine.gcp.resource import Resource
 from tests.engine.gcp.session import Session
+from tests.engine.gcp.values import block
 from tests.engine.wire import Props, is_unknown
 
 
@@ -55,7 +56,7 @@ def _shares_now(_translation: Translation, live: Any, old: Any) -> Any:
     return (
         old
         if _shares(_translation, old) == live
-        else [{"id": id_, **about} for id_, about in (live or {}).items()]
+        else [{"id": id_, **about} for id_, about in block(live).items()]
     )
 
 

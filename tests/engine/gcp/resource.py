@@ -14,6 +14,7 @@ from tests.engine.gcp import documents, images, links
 from tests.engine.gcp.api import GoogleError, merge
 from tests.engine.gcp.request import NOT_SENT, Name, Translation
 from tests.engine.gcp.session import Session
+from tests.engine.gcp.values import block
 from tests.engine.provider import Refused
 from tests.engine.wire import Props, is_unknown
 
@@ -72,7 +73,7 @@ class Resource:
         return self.with_labels(gcp, body, inputs)
 
     def with_labels(self, gcp: Session, body: Props, inputs: Props) -> Props:
-        own = inputs.get("labels") or {}
+        own: Any = block(inputs.get("labels"))
         if self.labelled and not is_unknown(own):
             found = gcp.labels(own)
             if found:
@@ -80,7 +81,8 @@ class Resource:
         return body
 
     def not_sent(self) -> frozenset[str]:
-        return self.apart | PROVIDER_ONLY | {*SCOPES} | ({"labels"} if self.labelled else set())
+        own = {"labels"} if self.labelled else set[str]()
+        return self.apart | PROVIDER_ONLY | {*SCOPES} | own
 
     def translation(self, gcp: Session) -> Translation:
         place = gcp.place
@@ -177,7 +179,7 @@ class Resource:
     def _own_labels(self, gcp: Session, live: Props, inputs: Props) -> Props:
         """Those that the program set: of others, the provider takes no note."""
         own: Props = inputs["labels"] or {}
-        now = _get(self.live(live), self.labelled) or {}
+        now = block(_get(self.live(live), self.labelled))
         return {k: now[k] for k in own if k in now}
 
     def describe(self, gcp: Session, id_: str, live: Props, inputs: Props) -> Props:
@@ -192,7 +194,7 @@ class Resource:
         if self.scope != "global":
             found[self.scope] = getattr(gcp, self.scope)
         if self.labelled:
-            labels = _get(self.live(live), self.labelled) or {}
+            labels = block(_get(self.live(live), self.labelled))
             found |= {"effectiveLabels": labels, "pulumiLabels": labels}
         return found
 

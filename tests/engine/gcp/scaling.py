@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, cast
 
 from tests.engine import schema
@@ -12,6 +12,7 @@ from tests.engine.gcp.api import GoogleError
 from tests.engine.gcp.request import Form, Name, Translation
 from tests.engine.gcp.resource import Resource
 from tests.engine.gcp.session import Session
+from tests.engine.gcp.values import block, items
 from tests.engine.wire import Props, is_unknown
 
 
@@ -33,7 +34,7 @@ def _schedules(_translation: Translation, value: Any) -> Any:
 def _schedules_now(translation: Translation, live: Any, old: Any) -> Any:
     if _schedules(translation, old) == (live or {}):
         return old
-    return [{"name": name, **about} for name, about in (live or {}).items()]
+    return [{"name": name, **about} for name, about in block(live).items()]
 
 
 POLICY = "autoscalingPolicy"
@@ -55,7 +56,7 @@ NAMES: dict[str, Name] = {
 class Autoscaler(Resource):
     token = "gcp:compute/autoscaler:Autoscaler"
     collection, scope, changes = "compute.autoscalers", "zone", "update"
-    names: ClassVar[dict[str, Name]] = NAMES
+    names: ClassVar[Mapping[str, Name]] = NAMES
     beta = frozenset({"AutoscalingPolicy.scaleDownControl"})
 
     def check(self, gcp: Session, inputs: Props) -> Iterator[schema.Problem]:
@@ -66,7 +67,7 @@ class Autoscaler(Resource):
         least, most = (policy.get(name) for name in ("minReplicas", "maxReplicas"))
         if isinstance(least, int) and isinstance(most, int) and least > most:
             yield f"{POLICY}.minReplicas", f"{least} is more than the {most} of maxReplicas"
-        schedules = policy.get("scalingSchedules") or []
+        schedules = items(policy.get("scalingSchedules"))
         if is_unknown(schedules):
             return
         for index, schedule in enumerate(cast(list[Props], schedules)):

@@ -13,6 +13,7 @@ from tests.engine.gcp.api import WHEN, GoogleError
 from tests.engine.gcp.request import NOT_SENT, Form, Name, Translation
 from tests.engine.gcp.resource import Resource
 from tests.engine.gcp.session import Session
+from tests.engine.gcp.values import block
 from tests.engine.provider import Refused
 from tests.engine.wire import ASSET, SIGNATURE, UNKNOWN, Props, is_unknown
 
@@ -109,7 +110,7 @@ class Bucket(Resource):
 
 def _rule(at: str, rule: Any) -> Iterator[schema.Problem]:
     """The document has no list of them: docs.cloud.google.com/storage/docs/lifecycle, recalled."""
-    action: Any = rule.get("action") or {} if isinstance(rule, dict) else {}
+    action: Any = {} if is_unknown(rule) else block(rule.get("action"))
     kind = None if is_unknown(action) else action.get("type")
     if kind not in (None, UNKNOWN, "Delete", "SetStorageClass", "AbortIncompleteMultipartUpload"):
         yield f"{at}.action.type", f"{kind!r} is no action"

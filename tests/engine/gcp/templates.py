@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, cast
 
 from tests.engine import schema
@@ -69,7 +69,7 @@ OF_TEMPLATE: dict[str, Name] = {
 class InstanceTemplate(Resource):
     token = "gcp:compute/instanceTemplate:InstanceTemplate"
     collection, changes = "compute.instanceTemplates", ""
-    names: ClassVar[dict[str, Name]] = OF_TEMPLATE
+    names: ClassVar[Mapping[str, Name]] = OF_TEMPLATE
     apart = frozenset({"namePrefix"})
     beta = frozenset(
         {
