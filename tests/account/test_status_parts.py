@@ -287,8 +287,3 @@ def test_the_breakers_count_is_of_nodes_that_failed_alike() -> None:
     tripped = {"instance": "i-1", "reason": "mig@gpu", "at": 7}
     assert counted({"nodes": nodes, "tripped": tripped}) == (True, 1, "mig@gpu", 7.0)
     assert counted({"nodes": "no", "tripped": "no"}) == (False, 0, "", None)
-
-
-def test_the_tag_that_machines_are_found_by_is_the_one_they_get() -> None:
-    place = import_module("gputier.aws.place")
-    assert place.FLEET_TAG == status_aws.FLEET_TAG

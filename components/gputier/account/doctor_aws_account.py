@@ -12,8 +12,7 @@ from gputier.account.doctor import Finding, Question, bad, good, unknown
 from gputier.account.doctor_aws import Aws
 from gputier.account.doctor_aws_rights import actions
 from gputier.account.doctor_targets import Target
-from gputier.account.status_aws import FLEET_TAG
-from gputier.plan.names import names_of
+from gputier.plan.names import FLEET_TAG, names_of
 
 #: Service → its role, and when it is needed (IAM user guide, service-linked roles).
 AUTOSCALING, SPOT = "autoscaling.amazonaws.com", "spot.amazonaws.com"

@@ -33,10 +33,8 @@ from gputier.account.status_facts import (
 from gputier.account.status_reports import Listing
 from gputier.boot import bucket_name
 from gputier.node import plain
+from gputier.plan.names import FLEET_TAG
 
-#: The tag that a fleet's machines are found by; its home is `gputier/aws/place.py`, which imports
-#: Pulumi (a test holds the two together).
-FLEET_TAG = "gputier:fleet"
 #: Activities that are read, newest first: AWS keeps six weeks of them, and a group that cannot
 #: launch makes one every few minutes.
 MOST_ACTIVITIES = 2000

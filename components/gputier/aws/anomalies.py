@@ -13,8 +13,9 @@ import pulumi
 import pulumi_aws as aws
 
 from gputier.aws.budget import dollars
-from gputier.aws.place import FLEET_TAG, Place
+from gputier.aws.place import Place
 from gputier.plan.budget import CREATE, BudgetPlan
+from gputier.plan.names import FLEET_TAG
 
 
 class Anomalies(pulumi.ComponentResource):

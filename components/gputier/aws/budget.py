@@ -8,8 +8,9 @@ from collections.abc import Iterator
 import pulumi
 import pulumi_aws as aws
 
-from gputier.aws.place import FLEET_TAG, Place
+from gputier.aws.place import Place
 from gputier.plan.budget import BudgetPlan
+from gputier.plan.names import FLEET_TAG
 
 
 class Budget(pulumi.ComponentResource):

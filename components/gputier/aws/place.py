@@ -10,10 +10,7 @@ import pulumi
 import pulumi_aws as aws
 
 from gputier.plan import WorkloadPlan
-from gputier.plan.names import Names, names_of
-
-#: The tag that a fleet's costs are found by. Its value is as unique as the group's name.
-FLEET_TAG = "gputier:fleet"
+from gputier.plan.names import FLEET_TAG, Names, names_of
 
 
 class Place(NamedTuple):

@@ -48,7 +48,8 @@ root = Group(
     "gputier",
     lazy=COMMANDS,
     help="Declare a GPU workload; get the cheapest machine that really fits it, priced and"
-    " explained. Everything here works offline, from a dated catalogue.",
+    " explained. All of it works offline, from a dated catalogue, but what asks an account:"
+    " doctor, status, lock --images and review --post.",
     params=[
         click.Option(
             ["--version"],

@@ -12,6 +12,8 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+#: The tag that a fleet's costs and machines are found by. Its value is the group's name.
+FLEET_TAG = "gputier:fleet"
 #: Hex digits of SHA-256 that keep names apart which would look alike.
 DIGITS = 8
 
