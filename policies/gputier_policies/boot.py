@@ -18,7 +18,7 @@ from gputier_policies.parts import (
     whole,
 )
 from gputier_policies.rule import Config, Findings, Rule, Undecided, Violation
-from gputier_policies.values import UNKNOWN, Resource
+from gputier_policies.values import UNKNOWN, Resource, is_map
 
 _TOKENS = "metadataOptions.httpTokens"
 
@@ -53,16 +53,17 @@ def machine_requires_imdsv2(machine: Resource, _config: Config) -> Findings:
 def _require_tokens(type_: str, props: MutableMapping[str, Any], _config: Config) -> bool:
     if type_ == SPOT_FLEET:
         return False
-    options = props.get("metadataOptions")
+    options: Any = props.get("metadataOptions")
     if not options:
         if props.get("launchTemplate"):
             return False
         props["metadataOptions"] = {"httpTokens": "required"}
         return True
     # One that is not known yet is a text here, and stays.
-    if not isinstance(options, Mapping) or options.get("httpTokens") not in (None, "optional"):
+    if not is_map(options) or options.get("httpTokens") not in (None, "optional"):
         return False
-    options["httpTokens"] = "required"  # in place, so that what is secret beside it stays so
+    through: Any = options
+    through["httpTokens"] = "required"  # in place, so that what is secret beside it stays so
     return True
 
 

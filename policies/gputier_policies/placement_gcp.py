@@ -237,7 +237,10 @@ def _spread(shape: Any) -> Trait:
     return (holds_of(shape, lambda word: word != "ANY_SINGLE_ZONE"), _SHAPE)
 
 
-def _policy(starts: list[Resource], links: Links) -> Callable[..., Trait]:
+_Has = Callable[[str, Callable[[Any], object]], Trait]
+
+
+def _policy(starts: list[Resource], links: Links) -> _Has:
     """The resource policies of templates and machines, as far as they are in the program; of
     others nobody knows, and nothing is said."""
     found: list[Resource] = []

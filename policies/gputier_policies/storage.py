@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from gputier_policies.machine import CONFIGURATION, INSTANCE, SPOT_FLEET, SPOT_INSTANCE, TEMPLATE
 from gputier_policies.parts import (
@@ -180,8 +180,9 @@ def _blocks(value: Any) -> list[Any]:
     """The blocks of a proxy of the SDK, which is no list and writes through to the resource."""
     if isinstance(value, Mapping):
         return [value]
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [value[n] for n in range(len(value)) if isinstance(value[n], Mapping)]
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        through = cast(Sequence[Any], value)
+        return [through[n] for n in range(len(through)) if isinstance(through[n], Mapping)]
     return []
 
 

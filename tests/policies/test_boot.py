@@ -82,16 +82,16 @@ def test_the_remedy_requires_version_2_and_leaves_the_rest() -> None:
     assert remedied(TEMPLATE, {}) == {"metadataOptions": {"httpTokens": "required"}}
 
 
-@pytest.mark.parametrize(
-    ("type_", "props"),
-    [
-        (TEMPLATE, {"metadataOptions": {"httpTokens": "required"}}),
-        (TEMPLATE, {"metadataOptions": "an unknown value's mark"}),
-        (TEMPLATE, {"metadataOptions": {"httpTokens": "an unknown value's mark"}}),
-        (INSTANCE, {"launchTemplate": {"id": "lt-1"}}),
-        (SPOT_FLEET, {"launchSpecifications": [{}]}),
-    ],
-)
+LEFT: list[tuple[str, dict[str, Any]]] = [
+    (TEMPLATE, {"metadataOptions": {"httpTokens": "required"}}),
+    (TEMPLATE, {"metadataOptions": "an unknown value's mark"}),
+    (TEMPLATE, {"metadataOptions": {"httpTokens": "an unknown value's mark"}}),
+    (INSTANCE, {"launchTemplate": {"id": "lt-1"}}),
+    (SPOT_FLEET, {"launchSpecifications": [{}]}),
+]
+
+
+@pytest.mark.parametrize(("type_", "props"), LEFT)
 def test_the_remedy_leaves_what_is_right_and_what_is_not_known(
     type_: str, props: dict[str, Any]
 ) -> None:

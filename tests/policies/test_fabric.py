@@ -20,15 +20,19 @@ RULE = "aws:ec2/securityGroupRule:SecurityGroupRule"
 IN = "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"
 OUT = "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule"
 
-ALL = {"protocol": "-1", "fromPort": 0, "toPort": 0}
+ALL: dict[str, Any] = {"protocol": "-1", "fromPort": 0, "toPort": 0}
 NIC = {"interfaceType": "efa", "securityGroups": ["sg-1"]}
 LT = cases.resource(TEMPLATE, "lt", networkInterfaces=[{**NIC}])
 INLINE = cases.resource(GROUP, "sg", id="sg-1", ingress=[{**ALL, "self": True}],
                         egress=[{**ALL, "self": True}])  # fmt: skip
 BARE = cases.resource(GROUP, "sg", id="sg-1")
+ITSELF: list[tuple[str, dict[str, Any]]] = [
+    ("ingress", {"self": True}),
+    ("egress", {"sourceSecurityGroupId": "sg-1"}),
+]
 APART = [
     cases.resource(RULE, way, type=way, **ALL, securityGroupId="sg-1", **named)
-    for way, named in (("ingress", {"self": True}), ("egress", {"sourceSecurityGroupId": "sg-1"}))
+    for way, named in ITSELF
 ]
 SINGLE = [
     cases.resource(

@@ -14,7 +14,7 @@ from gputier_policies.values import UNKNOWN
 
 POLICY = "aws:iam/policy:Policy"
 ROLE = "aws:iam/role:Role"
-POLICIES = (
+POLICIES: tuple[tuple[str, dict[str, Any]], ...] = (
     (POLICY, {}),
     ("aws:iam/rolePolicy:RolePolicy", {"role": "r"}),
     ("aws:iam/userPolicy:UserPolicy", {"user": "u"}),

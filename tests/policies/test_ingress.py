@@ -23,10 +23,12 @@ POLICY_RULES = (
 )
 
 SSH = {"protocol": "tcp", "fromPort": 22, "toPort": 22}
-INLINE = {"ingress": [{**SSH, "cidrBlocks": ["10.0.0.0/8"], "ipv6CidrBlocks": ["fc00::/7"]}]}
+INLINE: dict[str, Any] = {
+    "ingress": [{**SSH, "cidrBlocks": ["10.0.0.0/8"], "ipv6CidrBlocks": ["fc00::/7"]}]
+}
 OWN = {**SSH, "type": "ingress", "cidrBlocks": ["10.0.0.0/8"], "ipv6CidrBlocks": ["fd00::/8"]}
 ONE = {"ipProtocol": "tcp", "fromPort": 22, "toPort": 22, "cidrIpv4": "10.0.0.0/8"}
-WALL = {
+WALL: dict[str, Any] = {
     "direction": "INGRESS",
     "allows": [{"protocol": "tcp", "ports": ["22"]}],
     "sourceRanges": ["10.0.0.0/8"],
@@ -84,7 +86,8 @@ def test_a_firewall_without_a_source_is_for_everybody(left_out: tuple[str, ...])
     props = {key: value for key, value in WALL.items() if key not in left_out}
     (message,) = cases.violations(OPEN_INGRESS, cases.resource(FIREWALL, **props))
     assert message.startswith("sourceRanges (not set) lets everybody in")
-    for source in ({"sourceTags": ["web"]}, {"sourceServiceAccounts": ["a@b"]}):
+    others: list[dict[str, Any]] = [{"sourceTags": ["web"]}, {"sourceServiceAccounts": ["a@b"]}]
+    for source in others:
         assert cases.found(OPEN_INGRESS, cases.resource(FIREWALL, **props, **source)) == []
 
 
@@ -144,12 +147,14 @@ def test_a_port_may_be_opened_by_the_configuration(ports: dict[str, Any], count:
     ],
 )
 def test_a_port_of_googles_too(allows: list[dict[str, Any]], count: int) -> None:
-    wall = cases.resource(FIREWALL, **{**WALL, "allows": allows, "sourceRanges": ["0.0.0.0/0"]})
+    props: dict[str, Any] = {**WALL, "allows": allows, "sourceRanges": ["0.0.0.0/0"]}
+    wall = cases.resource(FIREWALL, **props)
     assert len(cases.violations(OPEN_INGRESS, wall, ports=[443, 444])) == count
 
 
 @pytest.mark.parametrize(("text", "count"), [("52.0.0.0/8", 0), ("2600::/24", 0), ("::/0", 1)])
 def test_how_wide_is_too_wide_is_configured(text: str, count: int) -> None:
     key = "cidrIpv6" if ":" in text else "cidrIpv4"
-    rule = cases.resource(INGRESS, **{"ipProtocol": "tcp", key: text})
+    props: dict[str, Any] = {"ipProtocol": "tcp", key: text}
+    rule = cases.resource(INGRESS, **props)
     assert len(cases.found(OPEN_INGRESS, rule, widest_ipv4=8, widest_ipv6=24)) == count

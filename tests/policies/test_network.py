@@ -32,6 +32,11 @@ NIC = {"networkInterfaces": [{FLAG: "false", "deviceIndex": 0}]}
 SPECIFIED = {"launchSpecifications": [{FLAG: False, "ami": "a", "instanceType": "g6.xlarge"}]}
 WORKING = {"networkInterfaces": [{"subnetwork": "private"}]}
 
+ADDRESSES: list[tuple[str, list[dict[str, Any]]]] = [
+    ("accessConfigs", [{}]),
+    ("accessConfigs", [{"natIp": "203.0.113.7"}]),
+    ("ipv6AccessConfigs", [{"networkTier": "PREMIUM"}]),
+]
 ASKED = [
     *(
         Case(t, {FLAG: False, "subnetId": "subnet-1"}, FLAG, True, f"{FLAG} is true")
@@ -46,11 +51,7 @@ ASKED = [
     *(
         Case(t, WORKING, f"networkInterfaces[0].{box}", bad, f"networkInterfaces[0].{box} asks for")
         for t in (GCP_INSTANCE, GCP_FROM_TEMPLATE, GCP_TEMPLATE, GCP_REGION_TEMPLATE)
-        for box, bad in (
-            ("accessConfigs", [{}]),
-            ("accessConfigs", [{"natIp": "203.0.113.7"}]),
-            ("ipv6AccessConfigs", [{"networkTier": "PREMIUM"}]),
-        )
+        for box, bad in ADDRESSES
     ),
 ]
 
@@ -135,14 +136,16 @@ GIVEN = [(EIP, "instance"), (EIP, "networkInterface"), (ASSOCIATION, "instanceId
 
 @pytest.mark.parametrize(("type_", "path"), GIVEN)
 def test_no_machine_is_given_an_address(type_: str, path: str) -> None:
-    assert misspelt(type_, {path: "i-1"}) == []
-    assert told(cases.resource(type_, "a", **{path: "i-1"})) == [("Violation", "a")]
-    assert told(cases.resource(type_, "a", **{path: UNKNOWN})) == [("Undecided", "a")]
+    known: dict[str, Any] = {path: "i-1"}
+    later: dict[str, Any] = {path: UNKNOWN}
+    assert misspelt(type_, known) == []
+    assert told(cases.resource(type_, "a", **known)) == [("Violation", "a")]
+    assert told(cases.resource(type_, "a", **later)) == [("Undecided", "a")]
     # The preview of a new machine: its id is not known, and what it is made from is.
     nic = cases.resource(INTERFACE, "nic")
     for source in (LONE, nic):
-        later = cases.resource(type_, "a", sources={path: (source,)}, **{path: UNKNOWN})
-        assert told(later, source) == [("Violation", "a")]
+        address = cases.resource(type_, "a", sources={path: (source,)}, **later)
+        assert told(address, source) == [("Violation", "a")]
 
 
 def test_an_address_of_a_gateway_is_none_of_a_machine() -> None:

@@ -21,7 +21,7 @@ from gputier_policies.rule import Finding, Rule, Undecided, Violation
 from gputier_policies.values import UNKNOWN, Resource
 
 #: What stands where something else was meant.
-ODD: tuple[Any, ...] = (
+ODD: tuple[Any, ...] = (  # pyright: ignore[reportUnknownVariableType]
     None, UNKNOWN, True, False, 0, 1, -1, 2.5, float("inf"), float("nan"), 10**30, "", " ", "x",
     "true", "*", "0.0.0.0/0", "::/0", "1/2/3", "{", "[]", '{"Statement": 3}',
     '{"bindings": {"role": 1}}',
@@ -106,11 +106,11 @@ def made(name: str, random: Random, number: int) -> Resource:
 
 def sound(found: list[Finding]) -> bool:
     """Findings that a person can read."""
-    return all(isinstance(one, Violation | Undecided) and one[0] for one in found)
+    return all(type(one) in (Violation, Undecided) and one[0] for one in found)
 
 
 MANY = settings(
-    max_examples=30, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
 )
 
 

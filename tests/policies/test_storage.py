@@ -124,9 +124,7 @@ def remedied(type_: str, props: dict[str, Any]) -> Any:
     return props if ENCRYPTION.remedy(type_, secrets_preserving_proxy(props), {}) else None
 
 
-@pytest.mark.parametrize(
-    ("type_", "props", "made"),
-    [
+REMEDIED: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
         (VOLUME, {"size": 1}, {"size": 1, "encrypted": True}),
         (VOLUME, {"encrypted": False}, {"encrypted": True}),
         (INSTANCE, {"ami": "a"}, {"ami": "a", "rootBlockDevice": {"encrypted": True}}),
@@ -138,8 +136,10 @@ def remedied(type_: str, props: dict[str, Any]) -> Any:
          {"blockDeviceMappings": [{"ebs": {"encrypted": "true"}}, {"noDevice": "1"}]}),
         (SPOT_FLEET, {"launchSpecifications": [{"rootBlockDevices": [{}]}]},
          {"launchSpecifications": [{"rootBlockDevices": [{"encrypted": True}]}]}),
-    ],
-)  # fmt: skip
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("type_", "props", "made"), REMEDIED)
 def test_the_remedy_encrypts_what_is_there_and_a_root_disk(
     type_: str, props: dict[str, Any], made: dict[str, Any]
 ) -> None:

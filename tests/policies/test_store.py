@@ -23,7 +23,7 @@ ACLS = ("aws:s3/bucketAcl:BucketAcl", "aws:s3/bucketAclV2:BucketAclV2")
 GCP_BUCKET = "gcp:storage/bucket:Bucket"
 
 FLAGS = ("blockPublicAcls", "blockPublicPolicy", "ignorePublicAcls", "restrictPublicBuckets")
-ON = dict.fromkeys(FLAGS, True)
+ON: dict[str, Any] = dict.fromkeys(FLAGS, True)
 EVERYBODY = "http://acs.amazonaws.com/groups/global/AllUsers"
 GRANT = {"type": "Group", "uri": "http://acs.amazonaws.com/groups/s3/LogDelivery",
          "permissions": ["READ"]}  # fmt: skip
@@ -123,7 +123,8 @@ def test_a_bucket_without_a_block_may_be_opened(type_: str) -> None:
     assert told(bucket, account_block=True) == []
     assert told(bucket, cases.resource(ACCOUNT_BLOCK, "account", **ON)) == []
     assert misspelt(ACCOUNT_BLOCK, ON) == []
-    half = cases.resource(ACCOUNT_BLOCK, "account", **{**ON, "ignorePublicAcls": False})
+    but_one: dict[str, Any] = {**ON, "ignorePublicAcls": False}
+    half = cases.resource(ACCOUNT_BLOCK, "account", **but_one)
     assert len(told(bucket, half)) == 1
 
 
@@ -170,6 +171,6 @@ def test_our_own_bucket_fails_without_its_block() -> None:
 
 
 def test_what_the_provider_fills_in_is_not_waited_for() -> None:
-    early = {"acl": UNKNOWN, "policy": UNKNOWN, "grants": UNKNOWN}
+    early: dict[str, Any] = {"acl": UNKNOWN, "policy": UNKNOWN, "grants": UNKNOWN}
     bucket = cases.resource(BUCKET, "logs", bucket="logs-1", **early)
     assert cases.found(PUBLIC_ACCESS, cases.stack(bucket, PRIVATE)) == []
