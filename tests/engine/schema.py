@@ -90,6 +90,26 @@ def outputs(token: str) -> frozenset[str]:
     return frozenset(cast(dict[str, Any], _sdk.resource_types(_classes(token)[0])))
 
 
+def example(token: str) -> Props:
+    """A value for every input, nested ones included, of the right kind and no other sense."""
+    _, args = _classes(token)
+    return {name: _any_of(kind) for name, (kind, _) in _fields(args).items()}
+
+
+def _any_of(kind: Any) -> Any:
+    for found in _alternatives(kind):
+        origin, parts = typing.get_origin(found), typing.get_args(found)
+        if origin in (collections.abc.Sequence, list):
+            return [_any_of(parts[0])]
+        if origin in (collections.abc.Mapping, dict):
+            return {"key": _any_of(parts[1])}
+        if isinstance(found, type) and _sdk.is_input_type(found):
+            return {name: _any_of(inner) for name, (inner, _) in _fields(found).items()}
+        if found in WORDS:
+            return {bool: True, int: 1, float: 1.5}.get(found, "text")
+    return "text"
+
+
 def returnable(token: str, values: Props) -> Props:
     """Those of a description that the type returns, in a form that the SDK can read: a program
     stumbles over a list of maps where its class says texts."""

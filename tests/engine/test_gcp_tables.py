@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import collections.abc
-import typing
 from collections.abc import Iterator
 from typing import Any, cast
 
@@ -39,22 +37,6 @@ REFUSED = (
 VALUES = ("is not one of", "does not match", "is no ")
 
 
-def anything(kind: Any) -> Any:
-    """A value of a type of the SDK, with everything set."""
-    for found in schema._alternatives(kind):
-        if typing.is_typeddict(found):
-            continue
-        origin, parts = typing.get_origin(found), typing.get_args(found)
-        if origin in (collections.abc.Sequence, list):
-            return [anything(parts[0])]
-        if origin in (collections.abc.Mapping, dict):
-            return {"k": anything(parts[1])}
-        if isinstance(found, type) and schema._sdk.is_input_type(found):
-            return {name: anything(inner) for name, (inner, _) in schema._fields(found).items()}
-        return {bool: True, int: 1, float: 1.5, str: "text"}.get(found, "text")
-    return "text"
-
-
 def leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
     if isinstance(value, dict):
         for key, item in cast(Props, value).items():
@@ -75,11 +57,10 @@ def alone(path: tuple[str, ...], value: Any) -> Any:
 def unplaced(kind: Resource) -> Iterator[tuple[str, str]]:
     """Every input that does not find its place in the body, with the reason."""
     cloud = Direct(base=False)
-    _, args = schema._classes(kind.token)
-    for name, (inner, _) in schema._fields(args).items():
+    for name, whole in schema.example(kind.token).items():
         if name in kind.not_sent():
             continue
-        for path, value in leaves(anything(inner), (name,)):
+        for path, value in leaves(whole, (name,)):
             yield from _problems(
                 cloud, kind, ".".join(part for part in path if part), alone(path, value)
             )

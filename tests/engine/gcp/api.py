@@ -133,7 +133,8 @@ class Api:
         if kind == "family":
             return links.link(self._newest(path))
         if kind in MADE_HERE and f"compute/{path}" not in self.objects:
-            raise GoogleError(404, f"The resource '{path}' was not found ({at.lstrip('.')})")
+            where = f" ({at.lstrip('.')})" if at.strip(".") else ""
+            raise GoogleError(404, f"The resource '{path}' was not found{where}")
         return links.link(path)
 
     def _newest(self, path: str) -> str:

@@ -308,7 +308,7 @@ def alike(old: Any, now: Any) -> bool:
     if isinstance(old, str) and old[:1] in "{[" and old:
         return _document(old) == (_document(now) if isinstance(now, str) else now)
     try:
-        return float(cast(Any, old)) == float(cast(Any, now))
+        return float(cast(Any, old)) == float(now)
     except (TypeError, ValueError):
         return False
 
