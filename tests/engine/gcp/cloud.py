@@ -140,7 +140,9 @@ class Gcp(Cloud):
 
     def publish(self, project: str, name: str, family: str = "", **about: Any) -> str:
         """An image of a vendor's, such as a family's newest; gives its path."""
-        return images.publish(self.api, project, name, family, **about)
+        path = images.publish(self.api, project, name, family, **about)
+        self._of_google.add(f"compute/{path}")
+        return path
 
     def found(self, kind: str, service: str = "compute") -> list[Props]:
         """Every object of a kind, such as `instances`, in the order of its path."""
