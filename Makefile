@@ -38,8 +38,9 @@ demo: .venv/.base ## plan the example stacks, check their locks, judge two nodes
 preview: .venv/.aws ## what `pulumi up` would create for the example stacks, without an account
 	@.venv/bin/python -m tests.preview $(STACKS)
 
-pulumi: .venv/.dev ## build the real Pulumi command that tests/engine needs: once, with Go, in minutes
+pulumi: .venv/.dev ## build the real Pulumi command that tests/engine needs, and actionlint: once, with Go
 	@.venv/bin/python -m tests.engine.pulumi_cli
+	@.venv/bin/python -m tests.ci.actionlint_cli
 
 engine: pulumi ## deploy to a stand-in for AWS on a real Pulumi engine (part of `test` too)
 	@.venv/bin/python -m pytest -n auto --dist loadgroup tests/engine $(ARGS)

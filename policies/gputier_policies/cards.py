@@ -9,7 +9,7 @@ from gputier_policies import facts
 from gputier_policies.facts import Discount, Kind, Price
 from gputier_policies.hours import MONTH
 from gputier_policies.machine import NAME_MACHINES, SPOT, Machine, machines, region_of
-from gputier_policies.rule import Config, Findings, Rule, Undecided, Violation
+from gputier_policies.rule import SIZING, Config, Findings, Rule, Undecided, Violation
 from gputier_policies.values import UNKNOWN, Resource
 from gputier_policies.words import ENVIRONMENT, is_production, money
 
@@ -49,6 +49,7 @@ MODELS = Rule(
     description="Machines have GPUs of the models that the configuration allows.",
     remediation="Name a machine with an allowed GPU, or add the model to `models`.",
     severity="medium",
+    url=SIZING,
     types=NAME_MACHINES,
     settings={
         "models": {

@@ -24,7 +24,7 @@ from gputier_policies.machine import (
     machines,
     region_of,
 )
-from gputier_policies.rule import Config, Findings, Rule, Undecided, Violation
+from gputier_policies.rule import SIZING, Config, Findings, Rule, Undecided, Violation
 from gputier_policies.values import UNKNOWN, Resource, Stack
 from gputier_policies.words import UNPRICED, bought, money, number
 
@@ -104,6 +104,7 @@ PRICE = Rule(
     description="No machine with a GPU costs more an hour than the configuration allows.",
     remediation="Name a smaller machine, or raise `usd_per_hour`.",
     severity="high",
+    url=SIZING,
     settings={"usd_per_hour": ceiling("The most USD an hour of one machine"), "unpriced": UNPRICED},
 )
 
@@ -261,6 +262,7 @@ FLEET = Rule(
     description="No fleet can cost more a month than the configuration allows, at its largest.",
     remediation="Lower the largest size, give the fleet a schedule, or raise `usd_per_month`.",
     severity="high",
+    url=SIZING,
     settings={"usd_per_month": ceiling("The most USD a month of a fleet"), "unpriced": UNPRICED},
 )
 
@@ -306,6 +308,7 @@ STACK = Rule(
     description="The machines of a stack cannot cost more a month than the configuration allows.",
     remediation="Lower the largest sizes, give the fleets schedules, or raise `usd_per_month`.",
     severity="high",
+    url=SIZING,
     settings={
         "usd_per_month": ceiling("The most USD a month of all machines of the stack"),
         "unpriced": UNPRICED,

@@ -24,6 +24,7 @@ ENVIRONMENT_OF_STACK = Rule(
     description="The configuration of the rules is for the environment that the stack is.",
     remediation="Run the pack with the configuration of the stack's environment.",
     severity="high",
+    url="https://www.pulumi.com/docs/using-pulumi/crossguard/configuration/",
     settings={"environment": ENVIRONMENT},
 )
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from gputier_policies.fleets import Fleet, fleets
 from gputier_policies.machine import GROUP, SPOT
-from gputier_policies.rule import Config, Findings, Rule, Undecided, Violation
+from gputier_policies.rule import SIZING, Config, Findings, Rule, Undecided, Violation
 from gputier_policies.values import UNKNOWN, Stack
 from gputier_policies.words import bought, number
 
@@ -163,6 +163,7 @@ SIZE = Rule(
     description="No fleet of GPU machines can become larger than the configuration allows.",
     remediation="Lower the largest size of the group, or raise `machines`.",
     severity="medium",
+    url=SIZING,
     settings={
         "machines": {
             "type": "integer",

@@ -18,6 +18,8 @@ from typing import Any, Literal, NamedTuple
 
 from gputier_policies.values import Resource, Stack
 
+#: AWS Well-Architected Framework, COST 6: cost targets when type, size and number are selected.
+SIZING = "https://docs.aws.amazon.com/wellarchitected/latest/framework/cost-06.html"
 Config = Mapping[str, Any]
 Severity = Literal["low", "medium", "high", "critical"]
 
@@ -53,7 +55,7 @@ class Rule:
     description: str
     remediation: str
     severity: Severity
-    url: str = ""  # the cloud's own page on it, where there is one
+    url: str = ""  # a page that says why; each of ours has one
     check: OfResource | None = None
     check_stack: OfStack | None = None
     types: frozenset[str] = frozenset()

@@ -30,7 +30,7 @@ def test_a_rule_says_what_it_judges_and_the_way_out(rule: Rule) -> None:
     assert bool(rule.types) == bool(rule.check), "a rule of resources names their types"
     for text in (rule.description, rule.remediation):
         assert re.fullmatch(r"[A-Z`].*\.", text, re.DOTALL), text
-    assert rule.url == "" or rule.url.startswith("https://")
+    assert rule.url.startswith("https://")
     for name, schema in rule.settings.items():
         assert re.fullmatch(r"[a-z][a-z_0-9]*", name)
         assert {"type", "default", "description"} <= set(schema)
