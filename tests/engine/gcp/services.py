@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from tests.engine import schema
 from tests.engine.gcp import documents
 from tests.engine.gcp.api import fingerprint
 from tests.engine.gcp.resource import Resource
 from tests.engine.gcp.session import Session
-from tests.engine.provider import Refused
 from tests.engine.wire import Props
 
 
@@ -61,13 +58,3 @@ class Service(Resource):
     def describe(self, gcp: Session, id_: str, live: Props, inputs: Props) -> Props:
         found = super().describe(gcp, id_, live, inputs)
         return {**found, "name": found.get("name", live.get("name"))}
-
-
-def problems(
-    kind: Resource, gcp: Session, id_: str, parameters: Props, body: Any
-) -> Iterator[schema.Problem]:
-    """What the documents say of one more call that a type makes."""
-    try:
-        yield from gcp.api.check(id_, parameters, body, kind.beta)
-    except Refused as refused:
-        yield refused.problem
