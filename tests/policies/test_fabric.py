@@ -149,3 +149,14 @@ def test_what_the_provider_fills_in_is_not_waited_for() -> None:
     early = without(BARE, ingress=UNKNOWN, egress=UNKNOWN)
     assert cases.waits(EFA_RULES, cases.stack(LT, early)) == []
     assert len(cases.violations(EFA_RULES, cases.stack(LT, early))) == 2
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {**ALL, "protocol": "tcp", "self": UNKNOWN},
+        {**ALL, "protocol": UNKNOWN, "self": False},
+    ],
+)
+def test_a_rule_that_can_no_more_be_enough_is_not_waited_for(rule: dict[str, Any]) -> None:
+    assert len(told(LT, without(INLINE, egress=[rule]))) == 1

@@ -156,3 +156,11 @@ def test_machines_that_queue_are_not_healed() -> None:
 def test_what_the_provider_fills_in_is_not_waited_for() -> None:
     hook = replace(LATER, props={**LATER.props, "defaultResult": UNKNOWN})
     assert cases.found(GATE, cases.stack(POOL, LT, hook)) == []
+
+
+def test_a_health_check_that_has_no_id_yet_is_one() -> None:
+    healed: dict[str, Any] = {
+        "autoHealingPolicies": {"healthCheck": UNKNOWN, "initialDelaySec": 900}
+    }
+    group = cases.resource(MANAGED, versions=[{"instanceTemplate": "gt-1"}], **healed)
+    assert cases.found(GATE, cases.stack(awaited(group), GT)) == []

@@ -361,3 +361,9 @@ def test_a_lone_machine_is_judged_too() -> None:
 def test_a_machine_without_a_gpu_is_not_judged() -> None:
     stack = aws(Placed({"instanceType": "m7i.large"}, {**IN_CLOSE, **TWO_ZONES}))
     assert cases.found(LEGAL_PLACEMENT, stack) == []
+
+
+def test_a_template_that_is_not_known_is_waited_for() -> None:
+    group = cases.resource(MANAGED, versions=[{"instanceTemplate": UNKNOWN}], **WORKLOAD)
+    assert cases.waits(LEGAL_PLACEMENT, cases.stack(awaited(group)))
+    assert cases.violations(LEGAL_PLACEMENT, cases.stack(awaited(group))) == []

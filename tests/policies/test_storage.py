@@ -211,3 +211,18 @@ def test_a_protected_resource_survives(type_: str) -> None:
     disk = cases.resource(type_, size=100)
     assert cases.violations(DELETION_PROTECTION, disk)
     assert cases.found(DELETION_PROTECTION, replace(disk, protect=True)) == []
+
+
+@pytest.mark.parametrize(
+    ("disk", "waits"),
+    [
+        ({"source": UNKNOWN, "autoDelete": False}, []),
+        ({"source": UNKNOWN, "autoDelete": True}, ["disks[0].source"]),
+        ({"source": UNKNOWN}, ["disks[0].source"]),
+        ({"source": "data", "autoDelete": UNKNOWN}, ["disks[0].autoDelete"]),
+    ],
+)
+def test_a_disk_that_is_kept_is_not_waited_for(disk: dict[str, Any], waits: list[str]) -> None:
+    template = cases.resource(GCP_TEMPLATE, disks=[disk])
+    assert cases.waits(DELETION_PROTECTION, template) == waits
+    assert cases.violations(DELETION_PROTECTION, template) == []

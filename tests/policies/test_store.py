@@ -174,3 +174,8 @@ def test_what_the_provider_fills_in_is_not_waited_for() -> None:
     early: dict[str, Any] = {"acl": UNKNOWN, "policy": UNKNOWN, "grants": UNKNOWN}
     bucket = cases.resource(BUCKET, "logs", bucket="logs-1", **early)
     assert cases.found(PUBLIC_ACCESS, cases.stack(bucket, PRIVATE)) == []
+
+
+def test_a_policy_that_is_not_known_is_named_as_a_whole() -> None:
+    policy = awaited(cases.resource(POLICY, policy=UNKNOWN))
+    assert cases.waits(PUBLIC_ACCESS, cases.stack(policy)) == ["policy"]
