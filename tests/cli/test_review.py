@@ -27,7 +27,7 @@ def here(project: Path) -> Path:
 def test_the_cost_is_the_first_line_and_the_exit_code_is_0(run: Run, here: Path) -> None:
     ran = run("review", "prod-change.json", "--base", "prod-export.json")
     assert (ran.code, ran.err) == (0, "")
-    assert ran.out.startswith("prod: −$96,771 a month ($200,930 → $104,159), 1 machine replaced\n")
+    assert ran.out.startswith("prod: −$96,771 a month ($200,930 → $104,160), 1 machine replaced\n")
 
 
 @pytest.mark.parametrize(

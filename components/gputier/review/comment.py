@@ -100,7 +100,8 @@ def rendered(found: Review, most: Most) -> str:
 
 def _broken(one: Violation) -> str:
     about = f" on {code(one.resource)}" if one.resource else ""
-    return f"{one.mark} {code(one.policy)}{about} ({safe(one.level)}): {safe(one.message, MOST_OF_A_RULE)}"
+    said = safe(one.message, MOST_OF_A_RULE)
+    return f"{one.mark} {code(one.policy)}{about} ({safe(one.level)}): {said}"
 
 
 def _cells(line: words.Line) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import datetime
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from gputier.units import HOURS_PER_MONTH
 from gputier.workload.schedule import (
     MONTHS,
     checked_cron,
@@ -76,14 +77,14 @@ def by_actions(actions: Sequence[Action], counts: Sizes) -> Sizes | None:
     except ValueError:
         return None
     sizes, since = _settled(counts), _FIRST
-    sums = [0.0, 0.0, 0.0]
+    sums, peaks = [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]
     for moment, order in [*moments, (_END, None)]:
         until = min(max(moment, _FIRST), _END)
-        _add(sums, sizes, until - since)
+        _add(sums, peaks, sizes, until - since)
         since = until
         if order is not None:
             sizes = _settled(_changed(sizes, actions[order].sizes))
-    least, desired, most = (total / (_END - _FIRST) for total in sums)
+    least, desired, most = map(_average, sums, peaks)
     return Sizes(least, desired, None if counts.most is None else most)
 
 
@@ -112,6 +113,14 @@ def _settled(sizes: Sizes) -> Sizes:
     return Sizes(least, desired if sizes.most is None else min(desired, sizes.most), sizes.most)
 
 
-def _add(sums: list[float], sizes: Sizes, minutes: int) -> None:
+def _add(sums: list[float], peaks: list[float], sizes: Sizes, minutes: int) -> None:
     for place, size in enumerate(sizes):
         sums[place] += (size or 0.0) * minutes
+        peaks[place] = max(peaks[place], size or 0.0) if minutes else peaks[place]
+
+
+def _average(total: float, peak: float) -> float:
+    """What never changes runs for a month as it is billed, 730 hours. The hours of what does are
+    those of the calendar, a little more, so that the figure is the plan's."""
+    found = total / (_END - _FIRST)
+    return found if found == peak else found * (_END - _FIRST) / 60 / MONTHS / HOURS_PER_MONTH
