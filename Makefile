@@ -42,7 +42,7 @@ pulumi: .venv/.dev ## build the real Pulumi command that tests/engine needs, and
 	@.venv/bin/python -m tests.engine.pulumi_cli
 	@.venv/bin/python -m tests.ci.actionlint_cli
 
-engine: pulumi ## deploy to a stand-in for AWS on a real Pulumi engine (part of `test` too)
+engine: pulumi ## deploy to stand-ins for AWS and Google on a real Pulumi engine (part of `test` too)
 	@.venv/bin/python -m pytest -n auto --dist loadgroup tests/engine $(ARGS)
 
 rehearsal: .venv/.dev ## boot machines in both tiers, as root: those of `test` and of `thorough`

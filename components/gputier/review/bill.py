@@ -43,7 +43,7 @@ class Bill:
         if price is None or price.usd is None:
             self.gaps.append(f"{name}: no price is known for {item}")
             return
-        each = f"{times:.3g} × " if times != 1 else ""
+        each = f"{round(times, 3):g} × " if times != 1 else ""
         text = f"{each}{amount:g} {unit} × ${price.usd:g}"
         basis = f"borrowed from {price.region}" if price.borrowed else LISTED
         as_of = price.as_of[:10] if price.as_of[:1].isdigit() else None  # some say `undated`

@@ -115,14 +115,6 @@ INSTANCE: dict[str, Name] = {
     },
     "instanceEncryptionKey.kmsKeySelfLink": "kmsKeyName",
 }
-# Changes for which the machine has to stand still.
-STOPPED = {
-    "machineType": "setMachineType",
-    "minCpuPlatform": "setMinCpuPlatform",
-    "serviceAccount": "setServiceAccount",
-    "shieldedInstanceConfig": "updateShieldedInstanceConfig",
-    "enableDisplay": "updateDisplayDevice",
-}
 
 
 def _stopped(verb: str, member: str, *, body: str = "") -> Change:
