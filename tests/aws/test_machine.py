@@ -42,6 +42,14 @@ def test_nothing_replaces_its_data_volume_by_an_empty_one() -> None:
     assert set(volume.options.ignore_changes) == kept, "each of them forces a new volume"
 
 
+def test_in_production_its_data_volume_is_protected() -> None:
+    image = {"id": "ami-0123456789abcdef0", "os": "ubuntu-24.04", "driver": "580.95.05"}
+    fields: dict[str, Any] = {**DESK, "disk": {"data": "50GB"}, "software": {"image": image}}
+    prod = alone(environment="prod", **fields).find("Volume job-data")
+    assert prod.options.protect
+    assert not alone(environment="dev", **fields).find("Volume job-data").options.protect
+
+
 def test_its_schedule_starts_and_stops_it_in_its_time_zone() -> None:
     run = alone(**DESK, schedule=[HOURS])
     schedules = run.of_type("aws:scheduler/schedule:Schedule")

@@ -38,6 +38,21 @@ def test_a_stack_keeps_the_rules_of_its_environment(rule: Rule, name: str) -> No
     assert findings(rule, stack_of(name), config_of(name)) == []
 
 
+@pytest.mark.parametrize("rule", [r for r in RULES if r.name.startswith("disk-")])
+def test_a_lone_machine_of_production_keeps_the_rules_of_its_data(rule: Rule) -> None:
+    image = {"id": world.AMI, "os": "ubuntu-24.04", "driver": "580.95.05"}
+    run = world.alone(
+        environment="prod",
+        purpose="development",
+        gpu={"models": ["L4"]},
+        disk={"data": "50GB"},
+        software={"image": image},
+    )
+    stack = cases.recorded(run, {"gputier:environment": "prod"}, "prod")
+    assert list(stack.of("aws:ebs/volume:Volume"))
+    assert findings(rule, stack, config_of("prod")) == []
+
+
 @pytest.mark.parametrize("name", STACKS)
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
 def test_nothing_that_is_not_known_yet_breaks_a_rule(rule: Rule, name: str) -> None:

@@ -96,7 +96,9 @@ class Machine(pulumi.ComponentResource):
             kms_key_id=key,
             region=place.region,
             tags=place.tags,
-            opts=pulumi.ResourceOptions(parent=self, ignore_changes=list(KEPT_DATA)),
+            opts=pulumi.ResourceOptions(
+                parent=self, ignore_changes=list(KEPT_DATA), protect=volume.protected or None
+            ),
         )
         aws.ec2.VolumeAttachment(
             place.logical("data"),

@@ -17,6 +17,7 @@ from gputier.plan.need import Need, scales
 from gputier.plan.reasons import bound
 from gputier.plan.rules_machine import disk_speeds
 from gputier.units import HOURS_PER_MONTH
+from gputier.workload.declare import PRODUCTION
 
 #: Root volume of a machine, GiB. Our own default (unverified): an image with driver and CUDA
 #: toolkits, containers and wheels beside it.
@@ -37,7 +38,8 @@ KEEPS_DATA = frozenset({"development", "vdi"})
 
 class Volume(NamedTuple):
     """A volume of one machine, always encrypted. `iops` and `throughput_mb_s` (MiB/s) are what it
-    is set to, None where the kind has no such settings. `stays`: it outlives its machine."""
+    is set to, None where the kind has no such settings. `stays`: it outlives its machine.
+    `protected`: as a resource of its own it is deleted only once somebody says so twice."""
 
     kind: str
     gib: int
@@ -46,6 +48,7 @@ class Volume(NamedTuple):
     device: str
     snapshot: str | None
     stays: bool
+    protected: bool = False
 
 
 class KeyPlan(NamedTuple):
@@ -135,7 +138,8 @@ def _volumes(
     root = Volume(kind, ceil(ROOT_GIB), *(plain if disk.data else fast), device, None, alone)
     if not disk.data:
         return (root,)
-    data = Volume(kind, ceil(disk.data), *fast, DATA_DEVICE, disk.snapshot, persist)
+    kept = need.environment in PRODUCTION
+    data = Volume(kind, ceil(disk.data), *fast, DATA_DEVICE, disk.snapshot, persist, kept)
     return root, data
 
 

@@ -28,7 +28,7 @@ gcp.compute.RouterNat(
 check = gcp.compute.HealthCheck(
     "gate", http_health_check={"port": 8080, "request_path": "/healthz"}
 )
-scheduling = {
+scheduling: gcp.compute.RegionInstanceTemplateSchedulingArgsDict = {
     "on_host_maintenance": "TERMINATE",
     "automatic_restart": False,
     "provisioning_model": "SPOT",
