@@ -129,6 +129,17 @@ def _offerings(asked: Mapping[str, Any]) -> dict[str, Any]:
     return {"InstanceTypeOfferings": found}
 
 
+MONITOR = f"arn:aws:ce::{ACCOUNT}:anomalymonitor/5f0c9a1e-0000-4000-8000-000000000001"
+
+
+def monitors(*arns: str) -> dict[str, Any]:
+    """The account's monitors of unusual cost, in pages of their own."""
+    made = [
+        {"MonitorArn": arn, "MonitorName": "services", "MonitorType": "DIMENSIONAL"} for arn in arns
+    ]
+    return {"AnomalyMonitors": made}
+
+
 def well_amazon() -> Amazon:
     """An AWS account in which every check is good."""
     amazon = Amazon()
@@ -149,5 +160,6 @@ def well_amazon() -> Amazon:
     empty: dict[str, Any] = {"RequestedQuotas": []}
     amazon.has("service-quotas", "list_requested_service_quota_change_history_by_quota", empty)
     amazon.has("ce", "list_cost_allocation_tags", tags("Active"))
+    amazon.has("ce", "get_anomaly_monitors", monitors(MONITOR))
     amazon.has("budgets", "describe_budget", "NotFoundException")
     return amazon

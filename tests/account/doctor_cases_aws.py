@@ -8,11 +8,13 @@ from typing import Any
 
 from tests.account.amazon_account import errors
 from tests.account.doctor_amazon import (
+    MONITOR,
     block,
     budget,
     image,
     machine,
     machines,
+    monitors,
     quota,
     reservation,
     role,
@@ -305,4 +307,18 @@ AWS = [
          "https://console.aws.amazon.com/billing"),
     Case("may not ask", "aws", "aws", "budget",
          aws("budgets", "describe_budget", DENIED), UNASKED, DENIED, "allow budgets:ViewBudget"),
+    Case("the account has one", "aws", "aws", "anomalies", well, GOOD,
+         f"the account has the monitor services; `budget.anomalies: {MONITOR}` adopts it"),
+    Case("none is there", "aws", "aws", "anomalies",
+         aws("ce", "get_anomaly_monitors", monitors()), GOOD, "`budget.anomalies: create` makes"),
+    Case("the named one is there", "watched", "aws", "anomalies", well, GOOD,
+         "the monitor services is there", workload="named"),
+    Case("the named one is not there", "watched", "aws", "anomalies",
+         aws("ce", "get_anomaly_monitors", monitors()), BAD, f"there is no monitor {MONITOR}",
+         "aws ce get-anomaly-monitors", "named"),
+    Case("one of its own", "watched", "aws", "anomalies",
+         aws("ce", "get_anomaly_monitors", DENIED), GOOD, "is made with the budget",
+         workload="own"),
+    Case("may not ask", "aws", "aws", "anomalies",
+         aws("ce", "get_anomaly_monitors", DENIED), UNASKED, DENIED, "allow ce:GetAnomalyMonitors"),
 ]  # fmt: skip

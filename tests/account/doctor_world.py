@@ -64,6 +64,17 @@ STACKS = {
                  zone: use1-az4, count: 4, start: "2026-12-10T11:30:00Z",
                  end: "2026-12-20T11:30:00Z"}
 """,
+    "watched": """\
+  aws:region: us-east-1
+  gputier:defaults: {clouds: [aws]}
+  gputier:workloads:
+    named:
+      gpu: {models: [L4]}
+      budget:
+        usd_per_month: 600
+        anomalies: arn:aws:ce::111122223333:anomalymonitor/5f0c9a1e-0000-4000-8000-000000000001
+    own: {gpu: {models: [L4]}, budget: {usd_per_month: 600, anomalies: create}}
+""",
     "own-network": """\
   aws:region: us-east-1
   gputier:defaults: {clouds: [aws]}

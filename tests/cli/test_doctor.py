@@ -92,9 +92,9 @@ def test_a_whole_run_where_everything_is_well(run: Run, here: Path, golden: Gold
 
 
 def test_the_first_line_is_the_answer(run: Run, here: Path, world: World) -> None:
-    assert run("doctor", "aws").out.startswith("aws: 0 bad, 12 good   2 workloads, on today's plan")
+    assert run("doctor", "aws").out.startswith("aws: 0 bad, 13 good   2 workloads, on today's plan")
     new_account(world)
-    assert run("doctor", "aws").out.startswith("aws: 3 bad, 1 unknown, 8 good   2 workloads")
+    assert run("doctor", "aws").out.startswith("aws: 3 bad, 1 unknown, 9 good   2 workloads")
 
 
 def test_what_could_not_be_asked_alone_is_no_failure(run: Run, here: Path, world: World) -> None:
@@ -112,7 +112,7 @@ def test_what_is_bad_comes_first_then_what_is_unknown_then_what_is_good(
     firsts = [line.split()[0] for line in run("doctor", "aws").out.splitlines()[2:]]
     states = [word for word in firsts if word in WORDS.values()]
     assert states == sorted(states, key=["bad", "unknown", "good"].index)
-    assert len(states) == 12
+    assert len(states) == 13
 
 
 def test_a_command_is_never_broken_over_lines(run: Run, here: Path, world: World) -> None:
@@ -160,8 +160,8 @@ def test_without_the_package_one_line_says_how_to_get_it(
     monkeypatch.setattr(doctor_run, "SESSIONS", Sessions(missing))
     ran = run("doctor", "aws")
     assert ran.code == 0
-    assert ran.out.startswith("aws: 0 bad, 12 unknown, 0 good")
-    assert "unknown  11 more questions of AWS were not asked" in ran.out
+    assert ran.out.startswith("aws: 0 bad, 13 unknown, 0 good")
+    assert "unknown  12 more questions of AWS were not asked" in ran.out
     assert "fix    pip install x" in ran.out
 
 
@@ -198,9 +198,9 @@ def test_json_is_the_documented_schema_and_says_as_much_as_the_text(
     assert list(document) == ["schema", "name", "ok", "machines", "counts", "answers", "notes"]
     assert document["schema"] == "gputier/doctor/1"
     assert (document["ok"], document["counts"]) == (
-        False, {"bad": 3, "could_not_ask": 1, "good": 8},
+        False, {"bad": 3, "could_not_ask": 1, "good": 9},
     )  # fmt: skip
-    assert len(document["answers"]) == 12
+    assert len(document["answers"]) == 13
     bad = next(one for one in document["answers"] if one["state"] == "bad")
     assert list(bad) == [
         "check", "cloud", "workloads", "state", "asked", "found", "why", "fixes",

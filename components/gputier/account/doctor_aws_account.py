@@ -12,6 +12,7 @@ from gputier.account.doctor import Finding, Question, bad, good, unknown
 from gputier.account.doctor_aws import Aws
 from gputier.account.doctor_aws_rights import actions
 from gputier.account.doctor_targets import Target
+from gputier.plan.budget import CREATE
 from gputier.plan.names import FLEET_TAG, names_of
 
 #: Service → its role, and when it is needed (IAM user guide, service-linked roles).
@@ -20,6 +21,7 @@ ROLES = {AUTOSCALING: "AWSServiceRoleForAutoScaling", SPOT: "AWSServiceRoleForEC
 MAKE_ROLE = "iam:CreateServiceLinkedRole"
 TAGS_PAGE = "https://console.aws.amazon.com/billing/home#/tags"
 BUDGETS_PAGE = "https://console.aws.amazon.com/billing/home#/budgets"
+ANOMALIES_PAGE = "https://console.aws.amazon.com/cost-management/home#/anomaly-detection"
 POLICIES_PAGE = "https://console.aws.amazon.com/iam/home#/policies"
 #: Billing is asked in one region (Cost Explorer and Budgets endpoints).
 BILLING = "us-east-1"
@@ -70,6 +72,9 @@ def questions(aws: Aws, targets: Sequence[Target]) -> Iterator[Question]:
         names_ = names_of("aws", aws.subject.project, aws.subject.name, t.chosen.fleet.resources)
         budget = names_.of("budget")
         yield Question(checks.BUDGET_AWS, (t.name,), budget, partial(_budget, aws, budget))
+        asked = t.chosen.budget.anomalies if t.chosen.budget else None
+        about = asked or "those of the account"
+        yield Question(checks.ANOMALIES_AWS, (t.name,), about, partial(_anomalies, aws, asked))
 
 
 def _identity(aws: Aws) -> Finding:
@@ -205,6 +210,23 @@ def _budget(aws: Aws, name: str) -> Finding:
         return bad(f"{name} is there as a {kind} budget", BUDGETS_PAGE)
     limit: Mapping[str, str] = found.get("BudgetLimit", {})
     return good(f"{name} is there, {limit.get('Amount', '?')} {limit.get('Unit', '')} a month")
+
+
+def _anomalies(aws: Aws, asked: str | None) -> Finding:
+    """Nothing is looked up when a deployment runs (docs/adr/0016), so it is told here."""
+    if asked == CREATE:
+        return good("a monitor of its own is made with the budget")
+    found = aws.session.every("ce", "get_anomaly_monitors", "AnomalyMonitors", BILLING)
+    names = {str(one["MonitorArn"]): str(one["MonitorName"]) for one in found}
+    if asked in names:
+        return good(f"the monitor {names[asked]} is there")
+    if asked:
+        line = aws.command("ce get-anomaly-monitors", BILLING)
+        return bad(f"there is no monitor {asked}", line, ANOMALIES_PAGE)
+    if not names:
+        return good("none is there and none is asked for; `budget.anomalies: create` makes one")
+    arn, name = min(names.items())
+    return good(f"the account has the monitor {name}; `budget.anomalies: {arn}` adopts it")
 
 
 def _few(names: Sequence[str]) -> str:

@@ -117,6 +117,14 @@ BUDGET_AWS = _aws(
     "a budget of the same name that is no cost budget keeps ours from being made",
     "rename or delete it",
 )
+ANOMALIES_AWS = _aws(
+    "anomalies",
+    "ce:GetAnomalyMonitors",
+    "the monitor of unusual cost that `budget.anomalies` names is there; one that the account has"
+    " is told of, so that it can be adopted",
+    "a subscription to a monitor that is not there fails the deployment",
+    "`budget.anomalies` with the ARN of one that is there, or `create`",
+)
 
 IDENTITY_GCP = _gcp(
     "identity",
@@ -205,6 +213,7 @@ CHECKS = (
     ROLES_AWS,
     TAG_AWS,
     BUDGET_AWS,
+    ANOMALIES_AWS,
     IDENTITY_GCP,
     API_GCP,
     OFFERED_GCP,
