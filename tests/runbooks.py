@@ -19,6 +19,21 @@ GLOBAL = {"region": 1, "query": 1, "output": 1, "max-items": 1}
 S3 = {"ls": {"recursive": 0}, "cp": {"recursive": 0}, "rb": {"force": 0}}
 
 
+_MANAGED = "compute instance-groups managed"
+_WHERE = frozenset({"region", "zone"})
+#: The commands of gcloud that the pages use, by their words: the options that each needs (one of a
+#: set) and those that it may have (gcloud reference; recalled and so unverified).
+GCLOUD: Mapping[str, tuple[Sequence[frozenset[str]], frozenset[str]]] = {
+    f"{_MANAGED} describe": ((_WHERE,), frozenset()),
+    f"{_MANAGED} resize": ((_WHERE, frozenset({"size"})), frozenset()),
+    f"{_MANAGED} update-autoscaling": ((_WHERE, frozenset({"mode"})), frozenset()),
+    "compute instances describe": ((frozenset({"zone"}),), frozenset()),
+    "compute instances start": ((frozenset({"zone"}),), frozenset()),
+    "logging read": ((), frozenset({"limit"})),
+    "workflows executions list": ((frozenset({"location"}),), frozenset({"limit"})),
+}
+
+
 class Call(NamedTuple):
     """What an `aws` command asks for. `params` is None for the commands of `aws s3`."""
 
@@ -79,6 +94,18 @@ def call(words: Sequence[str]) -> Call:
             )
     _validate(params, shape)
     return Call(service, names[operation], params, "".join(given.get("region", [])))
+
+
+def gcloud(words: Sequence[str]) -> bool:
+    """Whether there is such a command of gcloud: one name or filter, and its options."""
+    at = next((n for n, word in enumerate(words) if word.startswith("--")), len(words))
+    known = GCLOUD.get(" ".join(words[: at - 1]))
+    given = [word[2:] for word in words[at:] if word.startswith("--")]
+    if known is None or len(words) != at + 2 * len(given):
+        return False
+    needed, more = known
+    allowed = more.union(*needed)
+    return set(given) <= allowed and all(len(one & set(given)) == 1 for one in needed)
 
 
 def _model(service: str) -> Any:

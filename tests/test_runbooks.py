@@ -15,7 +15,9 @@ from tests import runbooks
 ROOT = Path(__file__).parents[1]
 PAGES = runbooks.pages(ROOT)
 #: Programs that the pages may name; what of them is checked where, is below and in tests/engine.
-PROGRAMS = {"gputier", "gputier-node", "pulumi", "aws", "git", "systemctl", "nvidia-smi"}
+PROGRAMS = {
+    "gputier", "gputier-node", "pulumi", "aws", "gcloud", "git", "systemctl", "nvidia-smi",
+}  # fmt: skip
 
 
 def understood(words: list[str]) -> bool:
@@ -68,6 +70,25 @@ def test_every_command_of_a_node_is_one_of_its_verbs(page: Path) -> None:
 def test_every_command_of_amazon_is_an_operation_with_its_parameters(page: Path) -> None:
     for words in runbooks.of(page, "aws"):
         assert runbooks.call(words).region == "us-east-1", words
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_command_of_google_is_one_with_its_options(page: Path) -> None:
+    for words in runbooks.of(page, "gcloud"):
+        assert runbooks.gcloud(words), words
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "compute instances begin x --zone z",
+        "compute instances start x --region r",
+        "compute instances start x",
+        "compute instance-groups managed resize x --region r",
+    ],
+)
+def test_a_command_that_google_does_not_have_is_found(line: str) -> None:
+    assert not runbooks.gcloud(line.split())
 
 
 def test_a_command_becomes_what_it_asks_for() -> None:

@@ -36,6 +36,12 @@ GCP = [
          "projects/{project}/services:batchGet", services("monitoring.googleapis.com")), BAD,
          "not enabled: monitoring.googleapis.com",
          "gcloud services enable monitoring.googleapis.com --project acme-ml"),
+    Case("what stops a fleet is not enabled", "gcp-stops", "gcp", "api", well, BAD,
+         "not enabled: eventarc.googleapis.com, pubsub.googleapis.com,"
+         " workflowexecutions.googleapis.com, workflows.googleapis.com"),
+    Case("may not make what stops a fleet", "gcp-stops", "gcp", "permissions", well, BAD,
+         "the caller has no eventarc.triggers.create, iam.roles.create, pubsub.topics.create",
+         "roles/workflows.editor"),
     Case("may not ask", "gcp", "gcp", "api",
          gcp("services", "projects/{project}/services:batchGet", FORBIDDEN), UNASKED, "DENIED"),
     # Where the machine is sold.

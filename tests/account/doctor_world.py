@@ -116,6 +116,16 @@ STACKS = {
       capacity: {use: reservation, id: big, instance_type: a3-ultragpu-8g, zone: us-east4-b,
                  count: 2}
 """,
+    "gcp-stops": """\
+  gcp:project: acme-ml
+  gputier:workloads:
+    chat:
+      gpu: {models: [L4]}
+      clouds: [gcp]
+      regions: {gcp: [us-central1]}
+      budget:
+        {usd_per_month: 600, action: scale-to-zero, billing_account: 000000-111111-222222}
+""",
     "gcp-h100": """\
   gcp:project: acme-ml
   gputier:workloads:

@@ -173,6 +173,18 @@ def test_a_budget_that_empties_the_fleet_says_how_late_it_is_and_when_it_will() 
     assert told(g6(budget={"usd_per_month": 100})) == []
 
 
+def test_on_google_the_bill_knows_later() -> None:
+    budget = {"usd_per_month": 10_000, "action": "scale-to-zero"}
+    fields = {"gpu": {"models": ["L4"]}, "clouds": ["gcp"], "budget": budget}
+    found = planned(fields).chosen
+    assert found is not None
+    assert found.usd_per_month_at_max is not None
+    late = 24 * found.usd_per_month_at_max / 730
+    (note,) = told(found)
+    assert "hours to a day late or more" in note
+    assert note.endswith(f"24 hours of its largest size are ${late:,.0f}")
+
+
 def told(found: Chosen) -> list[str]:
     return [note for note in found.notes if "scale-to-zero" in note]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -21,6 +21,13 @@ SERVICES = (
     "storage.googleapis.com",
 )
 BUDGETS = "billingbudgets.googleapis.com"
+#: What stops a fleet over its budget (docs/adr/0016-what-stops-a-fleet-over-budget.md).
+STOPS = (
+    "eventarc.googleapis.com",
+    "pubsub.googleapis.com",
+    "workflowexecutions.googleapis.com",
+    "workflows.googleapis.com",
+)
 #: Role → the permissions of it that a deployment uses (pulumi-gcp 10.2 resources; compute API v1,
 #: iam-dataset of 2026-08). All can be asked of a project.
 ROLES = {
@@ -52,6 +59,13 @@ ROLES = {
     "roles/storage.admin": ("storage.buckets.create", "storage.objects.create"),
     "roles/monitoring.editor": ("monitoring.alertPolicies.create", "monitoring.dashboards.create"),
 }
+#: And for what stops a fleet over its budget (iam-dataset of 2026-08).
+STOP_ROLES = {
+    "roles/eventarc.admin": ("eventarc.triggers.create",),
+    "roles/iam.roleAdmin": ("iam.roles.create",),
+    "roles/pubsub.admin": ("pubsub.topics.create", "pubsub.topics.setIamPolicy"),
+    "roles/workflows.editor": ("workflows.workflows.create",),
+}
 ACCOUNTS_PAGE = "https://console.cloud.google.com/billing/projects"
 #: Who is to be granted something, where the credentials do not say.
 SOMEBODY = "user:NAME@EXAMPLE.COM"
@@ -60,15 +74,16 @@ SOMEBODY = "user:NAME@EXAMPLE.COM"
 def questions(gcp: Gcp, targets: Sequence[Target]) -> Iterator[Question]:
     """Those of the whole project."""
     budgeted = [target for target in targets if target.chosen.budget is not None]
-    services = SERVICES + ((BUDGETS,) if budgeted else ())
+    stopped = any(t.chosen.budget and t.chosen.budget.stops for t in budgeted)
+    services = SERVICES + ((BUDGETS,) if budgeted else ()) + (STOPS if stopped else ())
     yield Question(checks.IDENTITY_GCP, (), gcp.called, partial(_identity, gcp))
     yield Question(
         checks.API_GCP, (), f"{len(services)} services", partial(_services, gcp, services)
     )
     names = tuple(target.name for target in targets)
-    wanted = [permission for role in ROLES.values() for permission in role]
-    about = f"{len(wanted)} permissions on {gcp.called}"
-    yield Question(checks.RIGHTS_GCP, names, about, partial(_rights, gcp, wanted))
+    roles = {**ROLES, **STOP_ROLES} if stopped else ROLES
+    about = f"{sum(map(len, roles.values()))} permissions on {gcp.called}"
+    yield Question(checks.RIGHTS_GCP, names, about, partial(_rights, gcp, roles))
     for t in budgeted:
         yield Question(checks.BUDGET_GCP, (t.name,), gcp.called, partial(_budget, gcp, t))
 
@@ -98,7 +113,8 @@ def _services(gcp: Gcp, wanted: Sequence[str]) -> Finding:
     return good(f"all {len(wanted)} are enabled")
 
 
-def _rights(gcp: Gcp, wanted: Sequence[str]) -> Finding:
+def _rights(gcp: Gcp, roles: Mapping[str, Sequence[str]]) -> Finding:
+    wanted = [permission for role in roles.values() for permission in role]
     found = gcp.session.post(
         "projects", "projects/{project}:testIamPermissions", {"permissions": list(wanted)}
     )
@@ -106,7 +122,7 @@ def _rights(gcp: Gcp, wanted: Sequence[str]) -> Finding:
     missing = [one for one in wanted if one not in held]
     if not missing:
         return good(f"the caller has all {len(wanted)}")
-    lacking = [role for role, needed in ROLES.items() if set(needed) & set(missing)]
+    lacking = [role for role, needed in roles.items() if set(needed) & set(missing)]
     fixes = [
         f"gcloud projects add-iam-policy-binding {gcp.project} --member={_member(gcp)}"
         f" --role={role}"

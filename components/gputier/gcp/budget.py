@@ -16,7 +16,10 @@ NANOS = 1_000_000_000
 
 class Budget(pulumi.ComponentResource):
     """A budget of the billing account over the fleet's label, in this project alone. It tells the
-    account's administrators, and `channels`."""
+    account's administrators, and `channels`. `topic` is told what was spent several times a day,
+    much or little, and is for what `stops` the fleet."""
+
+    budget: gcp.billing.Budget
 
     def __init__(
         self,
@@ -24,12 +27,14 @@ class Budget(pulumi.ComponentResource):
         plan: BudgetPlan,
         *,
         channels: tuple[pulumi.Input[str], ...] = (),
+        topic: pulumi.Input[str] | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("gputier:gcp:Budget", place.name, None, opts)
         number = project_of(self).number
         money: Any = {"specified_amount": amount(plan.usd_per_month)}
-        gcp.billing.Budget(
+        told: Any = _told(channels, topic)
+        self.budget = gcp.billing.Budget(
             place.logical("budget"),
             billing_account=plan.billing_account or "",
             display_name=place.names.of("budget"),
@@ -46,12 +51,20 @@ class Budget(pulumi.ComponentResource):
                 ),
                 {"threshold_percent": 1.0, "spend_basis": "FORECASTED_SPEND"},
             ],
-            all_updates_rule={"monitoring_notification_channels": list(channels)}
-            if channels
-            else None,
+            all_updates_rule=told,
             opts=pulumi.ResourceOptions(parent=self),
         )
         self.register_outputs({})
+
+
+def _told(
+    channels: tuple[pulumi.Input[str], ...], topic: pulumi.Input[str] | None
+) -> dict[str, Any] | None:
+    found: dict[str, Any] = {"monitoring_notification_channels": list(channels)} if channels else {}
+    if topic is not None:
+        # The one form of a message that there is (billingbudgets v1 discovery, NotificationsRule).
+        found |= {"pubsub_topic": topic, "schema_version": "1.0"}
+    return found or None
 
 
 def shares(plan: BudgetPlan) -> list[float]:

@@ -22,6 +22,7 @@ from gputier.gcp.network import Doors, Existing, Network, Stand, firewall
 from gputier.gcp.place import place_of
 from gputier.gcp.refused import refuse
 from gputier.gcp.scaling import Hours, Scaling
+from gputier.gcp.stop import Stop, Target, Topic, a_group, a_machine
 from gputier.gcp.storage import Storage
 from gputier.gcp.store import Store
 from gputier.lock import Bundle, current_bundle
@@ -97,11 +98,10 @@ class GpuFleet(pulumi.ComponentResource):
         image.warn(name, chosen.boot.image, self)
         if parts.health and parts.health.note:
             pulumi.log.info(f"{name}: {parts.health.note}", self)
-        if chosen.fleet.shape == "group":
-            self._group(parts)
-        else:
-            self._machine(parts)
+        grouped = chosen.fleet.shape == "group"
+        target = self._group(parts) if grouped else self._machine(parts)
         self._watch()
+        self._bound(target)
         self._export()
 
     def _child(self) -> pulumi.ResourceOptions:
@@ -146,7 +146,7 @@ class GpuFleet(pulumi.ComponentResource):
             health=health,
         )
 
-    def _group(self, parts: Parts) -> None:
+    def _group(self, parts: Parts) -> Target:
         place, chosen = self._place, self._chosen
         moving = image.kept(chosen.boot.image, "disks[0].sourceImage")
         group = Group(place, chosen, parts, ignored=moving, opts=self._last())
@@ -159,8 +159,9 @@ class GpuFleet(pulumi.ComponentResource):
         self.group_name = group.name.apply(_maybe)
         self.connect = group.name.apply(lambda _: _connect(zone, machine, chosen))
         self.gate_state = group.name.apply(lambda found: outputs.group_state(found, where))
+        return a_group(place, group.zone, scaled=scaling is not None)
 
-    def _machine(self, parts: Parts) -> None:
+    def _machine(self, parts: Parts) -> Target:
         place, chosen = self._place, self._chosen
         hours = [Hours(place, one, opts=self._child()) for one in hours_of(chosen)]
         link = hours[0].link if hours else None
@@ -171,14 +172,23 @@ class GpuFleet(pulumi.ComponentResource):
         self.gate_state = self._store.bucket.apply(
             lambda bucket: outputs.machine_state(bucket, workload)
         )
+        return a_machine(lone.zone, lone.machine)
 
     def _watch(self) -> None:
-        """Alerts, the dashboard, and the budget where one is declared."""
-        place, channels, budget = self._place, self._given.channels, self._chosen.budget
-        watched = Monitoring(place, channels=channels, opts=self._child())
+        """Alerts and the dashboard."""
+        watched = Monitoring(self._place, channels=self._given.channels, opts=self._child())
         self.dashboard_url = watched.dashboard_url
-        if budget is not None:
-            Budget(place, budget, channels=channels, opts=self._child())
+
+    def _bound(self, target: Target) -> None:
+        """The budget where one is declared, and what it sets in motion."""
+        place, plan, channels = self._place, self._chosen.budget, self._given.channels
+        if plan is None:
+            return
+        topic = Topic(place, opts=self._child()) if plan.stops else None
+        told = topic.id if topic else None
+        made = Budget(place, plan, channels=channels, topic=told, opts=self._child())
+        if topic is not None:
+            Stop(place, target, made.budget, topic, channels=channels, opts=self._child())
 
     def _export(self) -> None:
         chosen = self._chosen

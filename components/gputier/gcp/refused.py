@@ -101,6 +101,3 @@ def _budget(budget: BudgetPlan, at: str) -> Iterator[Problem]:
         yield Problem(
             f"{at}.budget.billing_account", message, "its id, such as 012345-6789AB-CDEF01"
         )
-    if budget.stops:
-        message = "nothing empties a fleet on gcp when its budget is spent yet"
-        yield Problem(f"{at}.budget.action", message, "`action: none`, which tells people")

@@ -17,10 +17,12 @@ SCALE_TO_ZERO = "scale-to-zero"
 CREATE = "create"
 #: What is paid for whether it is used or not.
 PREPAID = ("reservation", "capacity_block")
-#: AWS looks at a budget up to three times a day, 8 to 12 hours apart, and its bill grows at least
-#: once a day (Cost Management user guide, managing your costs with AWS Budgets, and best practices
-#: for AWS Budgets, 2026): this much is spent before anything happens.
-LATE_HOURS = 12
+#: How late a budget knows, in words and in hours that are spent before anything happens. AWS looks
+#: at a budget up to three times a day, 8 to 12 hours apart, and its bill grows at least once a day
+#: (Cost Management user guide, managing your costs with AWS Budgets, and best practices for AWS
+#: Budgets, 2026). Google tells a topic several times a day and names no figure for its bill (Cloud
+#: Billing, programmatic notifications, 2025); others report hours to a day (unverified).
+LATE = {"aws": ("8 to 12 hours", 12), "gcp": ("hours to a day", 24)}
 #: The part of the amount from which unusual cost is told: what three days may cost. Ours.
 ANOMALY_SHARE = 0.1
 DAYS_PER_MONTH = HOURS_PER_MONTH / 24
@@ -57,7 +59,10 @@ class BudgetPlan(NamedTuple):
 
 
 def plan_budget(
-    workload: Workload, parts: Iterable[float | None], at_max_usd_per_hour: float | None = None
+    workload: Workload,
+    cloud: str,
+    parts: Iterable[float | None],
+    at_max_usd_per_hour: float | None = None,
 ) -> BudgetPlan | None:
     """None without a declared budget. `parts` are the machines, and then everything around them,
     USD a month, None where unknown; `at_max_usd_per_hour` is the fleet at its largest."""
@@ -76,16 +81,21 @@ def plan_budget(
         known / limit,
         budget.anomalies,
     )
-    return found._replace(notes=tuple(_notes(found, costs[0] or 0.0, at_max_usd_per_hour)))
+    late = LATE.get(cloud)
+    notes = _notes(found, costs[0] or 0.0, at_max_usd_per_hour, late) if late else ()
+    return found._replace(notes=tuple(notes))
 
 
-def _notes(plan: BudgetPlan, machines: float, usd_per_hour: float | None) -> Iterator[str]:
+def _notes(
+    plan: BudgetPlan, machines: float, usd_per_hour: float | None, late: tuple[str, int]
+) -> Iterator[str]:
     if not plan.stops:
         return
-    late = "scale-to-zero acts when the bill knows, 8 to 12 hours late or more"
+    words, hours = late
+    said = f"scale-to-zero acts when the bill knows, {words} late or more"
     if usd_per_hour:
-        late += f"; {LATE_HOURS} hours of its largest size are ${usd_per_hour * LATE_HOURS:,.0f}"
-    yield late
+        said += f"; {hours} hours of its largest size are ${usd_per_hour * hours:,.0f}"
+    yield said
     if machines > plan.usd_per_month:
         day = math.ceil(DAYS_PER_MONTH * plan.usd_per_month / machines)
         yield f"the machines alone cost more than the budget: scale-to-zero ends them by day {day}"

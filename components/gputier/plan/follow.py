@@ -53,7 +53,8 @@ def chosen_of(ask: Ask, best: Verdict, sharing: int) -> Chosen:
     lent = (parts.storage.borrowed, parts.network.borrowed, parts.monitoring.borrowed)
     cost = _machine_costs(ask, best, scaling)
     at_max = cost.usd_per_month_at_max and cost.usd_per_month_at_max / scaling.hours_per_month
-    budget = plan_budget(ask.need.workload, (cost.usd_per_month, *around.values()), at_max)
+    month = (cost.usd_per_month, *around.values())
+    budget = plan_budget(ask.need.workload, best.type.cloud, month, at_max)
     told = (parts.network, parts.storage, fleet, scaling, parts.monitoring, budget)
     more = (part.notes for part in told if part is not None)
     return Chosen(

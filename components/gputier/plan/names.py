@@ -60,6 +60,8 @@ KINDS: Mapping[str, Mapping[str, Kind]] = {
         "alarm": Kind("", 63, "Monitoring API v3, display names: 512; kept as short as the rest"),
         "dashboard": Kind("", 63, "Monitoring API v1, display names; kept as short as the rest"),
         "budget": Kind("", 60, "Billing Budgets API v1, displayName: 60"),
+        # Of an account, a topic, a workflow and what starts it: the account's is the shortest.
+        "stop": Kind("stop", 30, "IAM API v1, accountId: 6 to 30"),
     },
 }  # fmt: skip
 

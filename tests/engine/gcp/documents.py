@@ -27,6 +27,7 @@ NAMES = (
     "cloudresourcemanager.v1",
     "cloudscheduler.v1",
     "compute.v1",
+    "eventarc.v1",
     "iam.v1",
     "logging.v2",
     "monitoring.v1",
@@ -34,6 +35,7 @@ NAMES = (
     "pubsub.v1",
     "serviceusage.v1",
     "storage.v1",
+    "workflows.v1",
 )
 BETA = "compute.beta"
 

@@ -8,9 +8,11 @@ from tests.engine.gcp.sample import (
     ACCOUNT,
     BILLING,
     CHANNEL,
+    IMAGE,
     MEMBER,
     PROJECT,
     REGION,
+    SUBNET,
     TEMPLATE,
     ZONE,
     Sample,
@@ -190,7 +192,55 @@ OTHERS = (
         "schedule",
     ),
 )
-SAMPLES = (*COMPUTE, *OTHERS)
+STOPPING = (
+    Sample(
+        "gcp:workflows/workflow:Workflow",
+        {
+            "name": "w",
+            "region": REGION,
+            "description": "stops",
+            "serviceAccount": ACCOUNT,
+            "sourceContents": '{"main": {"steps": []}}',
+            "userEnvVars": {"NAME": "g"},
+            "labels": {"a": "b"},
+            "deletionProtection": False,
+        },
+        {"sourceContents": '{"main": {"params": [], "steps": []}}', "labels": {"a": "c"}},
+        {"sourceContents": '{"main": {}}'},
+        "sourceContents",
+    ),
+    Sample(
+        "gcp:eventarc/trigger:Trigger",
+        {
+            "name": "t",
+            "location": REGION,
+            "matchingCriterias": [
+                {"attribute": "type", "value": "google.cloud.pubsub.topic.v1.messagePublished"}
+            ],
+            "destination": {"workflow": f"projects/{PROJECT}/locations/{REGION}/workflows/base"},
+            "transport": {"pubsub": {"topic": f"projects/{PROJECT}/topics/base"}},
+            "serviceAccount": ACCOUNT,
+            "labels": {"a": "b"},
+        },
+        {"labels": {"a": "c"}},
+        {"serviceAccount": f"other@{PROJECT}.iam.gserviceaccount.com"},
+        "serviceAccount",
+    ),
+    Sample(
+        "gcp:pubsub/topicIAMMember:TopicIAMMember",
+        {"topic": "base", "role": "roles/pubsub.publisher", "member": MEMBER},
+    ),
+    Sample(
+        "gcp:compute/instanceIAMMember:InstanceIAMMember",
+        {
+            "instanceName": "alone",
+            "zone": ZONE,
+            "role": "roles/compute.instanceAdmin.v1",
+            "member": MEMBER,
+        },
+    ),
+)
+SAMPLES = (*COMPUTE, *OTHERS, *STOPPING)
 # What the samples rest on: in this order.
 BASE: tuple[tuple[str, Props], ...] = (
     ("gcp:compute/network:Network", {"name": "base", "autoCreateSubnetworks": False}),
@@ -226,4 +276,18 @@ BASE: tuple[tuple[str, Props], ...] = (
     ),
     ("gcp:storage/bucket:Bucket", {"name": "base-bucket", "location": "US"}),
     ("gcp:pubsub/topic:Topic", {"name": "base"}),
+    (
+        "gcp:workflows/workflow:Workflow",
+        {"name": "base", "region": REGION, "sourceContents": "{}", "serviceAccount": ACCOUNT},
+    ),
+    (
+        "gcp:compute/instance:Instance",
+        {
+            "name": "alone",
+            "zone": ZONE,
+            "machineType": "e2-small",
+            "bootDisk": {"initializeParams": {"image": IMAGE}},
+            "networkInterfaces": [{"subnetwork": SUBNET}],
+        },
+    ),
 )

@@ -12,6 +12,7 @@ from tests.engine.gcp import (
     network,
     policies,
     scaling,
+    stopping,
     storage,
     templates,
 )
@@ -27,6 +28,7 @@ MODULES = (
     network,
     policies,
     scaling,
+    stopping,
     storage,
     templates,
 )
