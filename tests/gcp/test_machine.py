@@ -25,6 +25,16 @@ def test_a_lone_machine_stands_in_the_first_zone_with_a_disk_of_its_own() -> Non
     assert machine["bootDisk"]["autoDelete"] is True
 
 
+def test_a_workstation_has_the_card_with_the_licence_and_an_image_of_ones_own() -> None:
+    image = {"id": "projects/p/global/images/vws", "driver": "580"}
+    for card, kind in (("L4", "nvidia-l4-vws"), ("T4", "nvidia-tesla-t4-vws")):
+        fields: dict[str, Any] = {"gpu": {"models": [card]}, "software": {"image": image}}
+        run = alone(**fields, purpose="vdi")
+        made = run.find("Instance job-machine").inputs
+        assert made["guestAccelerators"] == [{"type": kind, "count": 1}]
+        assert run.outputs["fleet"]["usd_per_month"]
+
+
 def test_nobody_asks_a_lone_machine_and_no_group_is_made() -> None:
     run = alone(**DESK)
     kinds = {record.type.rsplit(":", 1)[-1] for record in run.records}

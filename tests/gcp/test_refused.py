@@ -26,6 +26,8 @@ CASES: list[tuple[dict[str, Any], str, str]] = [
     ({**L4, "budget": {"usd_per_month": 900}}, "budget.billing_account", "none is named"),
     ({**B200, "capacity": "flex_start"}, "capacity", "resize request"),
     ({**L4, "tags": {"Team": "x"}}, "tags", "cannot be a label"),
+    ({**L4, "purpose": "vdi"}, "software.image", "does not use it"),
+    ({"gpu": {"models": ["V100"]}, "purpose": "vdi"}, "purpose", "no card with a licence"),
     ({**L4, "disk": {"kms_key": "create"}}, "disk.kms_key", "never be deleted"),
     (
         {**L4, "disk": {"data": "10GiB", "persist": True}, "scale": {"min": 1, "max": 2}},

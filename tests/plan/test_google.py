@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import csv
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.gcp.world import planned
+from tests.plan.world import machine, row
 
-from gputier.plan.google import ANY, EVEN, Card, GoogleMachine, google_machine, update_of
+from gputier import catalog as facts
+from gputier.plan.google import (
+    ANY,
+    EVEN,
+    Card,
+    GoogleMachine,
+    google_machine,
+    update_of,
+    workstation_card,
+)
+from gputier.plan.verdict import Verdict
 
 L4: dict[str, Any] = {"gpu": {"models": ["L4"]}, "purpose": "inference"}
 H200: dict[str, Any] = {"gpu": {"models": ["H200"], "count": 8}, "capacity": "spot"}
@@ -29,6 +42,37 @@ def test_cards_are_attached_to_n1_and_built_into_the_others() -> None:
     assert told(gpu={"models": ["T4"], "count": 2}).card == Card("nvidia-tesla-t4", 2)
     assert told(**L4).card is None
     assert told(**H200).card is None
+
+
+MACHINES = Path(facts.__file__).parent / "data" / "gcp_machines.csv"
+VWS = [
+    (found["machine_type"], found["vws_accelerator_type"], found["gpu_count"])
+    for found in csv.DictReader(MACHINES.read_text(encoding="utf-8").splitlines())
+    if ("gcp", found["machine_type"]) in facts.load().types
+]
+
+
+@pytest.mark.parametrize(("name", "kind", "count"), VWS)
+def test_a_workstation_s_cards_are_those_of_the_facts_and_none_is_a_part(
+    name: str, kind: str, count: str
+) -> None:
+    of = row("gcp", name)
+    verdict = Verdict(of, machine(of), "us-central1", (), "confirmed", "on_demand", None, ())
+    found = workstation_card(verdict)
+    whole = kind and count.isdecimal()
+    assert found == (Card(kind, int(count)) if whole else None)
+
+
+def test_a_licensed_card_is_named_even_where_it_is_built_in() -> None:
+    gpu: dict[str, Any]
+    for gpu, card in (
+        ({"models": ["T4"], "count": 2}, Card("nvidia-tesla-t4-vws", 2)),
+        ({"models": ["L4"]}, Card("nvidia-l4-vws", 1)),
+    ):
+        chosen = planned(gpu=gpu, purpose="vdi").chosen
+        assert chosen
+        assert google_machine(chosen, workstation=True).card == card
+        assert google_machine(chosen, workstation=False).card != card
 
 
 def test_local_disks_are_asked_for_where_they_do_not_come_with_the_machine() -> None:

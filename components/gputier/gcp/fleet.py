@@ -27,7 +27,7 @@ from gputier.gcp.storage import Storage
 from gputier.gcp.store import Store
 from gputier.lock import Bundle, current_bundle
 from gputier.plan import Chosen, WorkloadPlan
-from gputier.plan.google import google_machine
+from gputier.plan.google import WORKSTATION, google_machine
 from gputier.plan.region_gcp import networks
 from gputier.plan.scaling_gcp import autoscaling, hours_of
 
@@ -83,6 +83,7 @@ class GpuFleet(pulumi.ComponentResource):
             raise ValueError(f"no machine was chosen for {name}")
         super().__init__("gputier:gcp:GpuFleet", name, None, _renamed(chosen, opts))
         self._place, self._chosen, self._given = place_of(plan), chosen, given
+        self._workstation = plan.need.purpose == WORKSTATION
         self._image = given.image or image.image_links([plan], self)[name]
         self._rendered = _rendered(plan, bundle, given.catalog or load())
         self._store = store or Store(
@@ -142,7 +143,7 @@ class GpuFleet(pulumi.ComponentResource):
             image=self._image,
             script=self._rendered.text,
             storage=storage,
-            told=google_machine(chosen),
+            told=google_machine(chosen, workstation=self._workstation),
             health=health,
         )
 

@@ -10,6 +10,7 @@ from gputier.gcp.place import stack_name
 from gputier.lock import Bundle, current_bundle
 from gputier.plan import Chosen, WorkloadPlan
 from gputier.plan.budget import BudgetPlan
+from gputier.plan.google import WORKSTATION, workstation_card
 from gputier.plan.labels import label_problems
 from gputier.plan.scaling_gcp import hours_problems
 from gputier.workload.declare import PRODUCTION
@@ -81,9 +82,8 @@ def _rest(plan: WorkloadPlan, chosen: Chosen, at: str) -> Iterator[Problem]:
     if storage.key and storage.key.create:
         message = "a key ring of gcp can never be deleted, so none is made"
         yield Problem(f"{at}.disk.kms_key", message, "the name of a key that is there")
-    if plan.need.purpose == "vdi":
-        message = "cards with a licence for workstations are not attached on gcp yet"
-        yield Problem(f"{at}.purpose", message, "`clouds: [aws]`")
+    if plan.need.purpose == WORKSTATION:
+        yield from _workstation(chosen, at)
     lone = fleet.shape == "lone"
     for problem in hours_problems(chosen.scaling.schedule, lone=lone):
         yield replace(problem, path=f"{at}.{problem.path}")
@@ -93,6 +93,21 @@ def _rest(plan: WorkloadPlan, chosen: Chosen, at: str) -> Iterator[Problem]:
     if fleet.shape == "group" and data and data.stays and (grows or chosen.scaling.schedule):
         message = "a group whose disks stay has no autoscaler on gcp"
         yield Problem(f"{at}.disk.persist", message, "false, or machines of a fixed number")
+
+
+def _workstation(chosen: Chosen, at: str) -> Iterator[Problem]:
+    """A card with a licence is worth its price to a driver that asks for it, and no image of the
+    catalogue has that driver."""
+    if workstation_card(chosen.verdict) is None:
+        name = chosen.verdict.machine.instance_type
+        message = f"{name} has no card with a licence for workstations on gcp"
+        yield Problem(f"{at}.purpose", message, "`gpu.models: [L4]`, or `clouds: [aws]`")
+    elif chosen.boot.image.source != "declared":
+        message = "a workstation's licence is paid for, and the image that is chosen has a driver"
+        way = (
+            "your own with NVIDIA's RTX virtual workstation driver: `software.image: {id, driver}`"
+        )
+        yield Problem(f"{at}.software.image", f"{message} that does not use it", way)
 
 
 def _budget(budget: BudgetPlan, at: str) -> Iterator[Problem]:

@@ -20,6 +20,15 @@ ANY, EVEN = "ANY", "EVEN"
 RESERVATION_KEY = "compute.googleapis.com/reservation-name"
 
 
+#: The purpose that wants them.
+WORKSTATION = "vdi"
+#: Families with cards that have a licence for workstations, and what such a card is called
+#: (docs.cloud.google.com/compute/docs/gpus, 2026-04: accelerators of graphics workloads); of what
+#: is attached to N1, T4, P4 and P100 have one.
+WORKSTATIONS = {"g2": "nvidia-l4-vws", "g4": "nvidia-rtx-pro-6000-vws"}
+ATTACHED_WORKSTATIONS = ("nvidia-tesla-t4", "nvidia-tesla-p4", "nvidia-tesla-p100")
+
+
 class Card(NamedTuple):
     """A card to attach: its type and how many."""
 
@@ -58,14 +67,14 @@ class UpdatePlan(NamedTuple):
     shape: str
 
 
-def google_machine(chosen: Chosen) -> GoogleMachine:
-    """What Google is told of a machine of this plan."""
+def google_machine(chosen: Chosen, *, workstation: bool = False) -> GoogleMachine:
+    """What Google is told of a machine of this plan. `workstation`: its cards have the licence."""
     verdict, fleet = chosen.verdict, chosen.fleet
     group = fleet.shape == "group"
     held = fleet.market in HELD
     taken = (DELETE if group else STOP) if fleet.market in PROVISIONING else None
     return GoogleMachine(
-        card=_card(verdict),
+        card=workstation_card(verdict) if workstation else _card(verdict),
         ssds=verdict.machine.ssd_count,
         provisioning=PROVISIONING.get(fleet.market, STANDARD),
         restarts=fleet.market != "spot",
@@ -78,6 +87,17 @@ def google_machine(chosen: Chosen) -> GoogleMachine:
 def _card(verdict: Verdict) -> Card | None:
     row = verdict.type
     return Card(row.accelerator, row.attached_count) if row.accelerator else None
+
+
+def workstation_card(verdict: Verdict) -> Card | None:
+    """The cards with a licence for workstations, which are named even where they are built in; None
+    for a machine that has none, or a part of one: how many are to be named then is not known."""
+    row = verdict.type
+    if row.accelerator in ATTACHED_WORKSTATIONS:
+        return Card(f"{row.accelerator}-vws", row.attached_count)
+    if row.fractional or row.family not in WORKSTATIONS:
+        return None
+    return Card(WORKSTATIONS[row.family], verdict.machine.gpus)
 
 
 def update_of(fleet: FleetPlan, zones: int, *, moves: bool, stateful: bool) -> UpdatePlan:
