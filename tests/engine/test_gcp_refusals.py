@@ -30,7 +30,21 @@ def scheduled(**changed: Any) -> Props:
     return {**MACHINE["scheduling"], **changed}
 
 
+LOGGED: Props = {"displayName": "l", "conditionMatchedLog": {"filter": "severity>=ERROR"}}
+SENT: Props = {
+    "displayName": "s",
+    "conditionThreshold": {
+        "filter": 'metric.type = "workload.googleapis.com/gpu.dcgm.temperature"',
+        "comparison": "COMPARISON_GT",
+        "duration": "60s",
+    },
+}
 IN_PREVIEW: list[tuple[tuple[str, Props], str]] = [
+    (sample("AlertPolicy", conditions=[SENT]), "Cannot find metric(s) that match type"),
+    (sample("AlertPolicy", conditions=[LOGGED]), "wants a rate limit"),
+    (sample("AlertPolicy", conditions=[LOGGED, LOGGED]), "stands alone"),
+    (sample("Workflow", userEnvVars={"GOOGLE_X": "a"}), "is one of the service's own"),
+    (sample("Workflow", sourceContents="{"), "is no JSON"),
     (sample("Network", name="Upper"), "name: 'Upper' does not match"),
     (sample("Network", mtu=9000), "mtu: 9000 is not from 1300 to 8896"),
     (sample("Network", routingMode="REGION"), "'REGION' is not one of GLOBAL, REGIONAL"),

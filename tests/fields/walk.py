@@ -193,10 +193,21 @@ SCRIPT = "the boot script"
 SCRIPTS = {"userData", "userDataBase64", "metadata"}
 
 
+#: What follows from the others, and is nothing that a field reaches by itself.
+WATCHES = ("AlertPolicy", "Dashboard", "MetricAlarm")
+
+
+def reached(change: Change) -> list[str]:
+    """The differences, alarms apart."""
+    return [one for one in differences(change) if not any(kind in one for kind in WATCHES)]
+
+
 def differences(change: Change) -> Iterator[str]:
-    """What is other in the resources: a type that is made or not any more, or a property."""
+    """What is other in the resources: a type that is made or not any more, or a property; alarms
+    come last."""
     before, after = change.before.made, change.after.made
-    for kind, name in sorted(before.keys() | after.keys()):
+    every = before.keys() | after.keys()
+    for kind, name in sorted(every, key=lambda found: (found[0] in WATCHES, found)):
         olds, news = before.get((kind, name)), after.get((kind, name))
         if olds is None or news is None:
             yield f"{'+' if olds is None else '−'} {kind}"

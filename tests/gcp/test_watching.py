@@ -11,6 +11,7 @@ from tests.gcp.world import alone, planned
 
 from gputier.gcp import Given
 from gputier.gcp.budget import amount
+from gputier.plan.monitoring_gcp import UNTOLD
 
 L4: dict[str, Any] = {"gpu": {"models": ["L4"]}, "purpose": "inference"}
 PAID: dict[str, Any] = {
@@ -19,25 +20,100 @@ PAID: dict[str, Any] = {
 OWN = 'metadata.user_labels."gputier-fleet" = "gputier-test-job"'
 
 
-def test_each_alert_reads_this_fleets_machines_and_says_why() -> None:
-    made = alone(**L4).of_type("AlertPolicy")
-    assert {r.name for r in made} == {"job-hot", "job-idle", "job-ecc"}
-    for one in made:
-        (condition,) = one.inputs["conditions"]
-        assert OWN in condition["conditionThreshold"]["filter"]
+OF_LABEL = 'metadata_user_gputier_fleet="gputier-test-job"'
+GROUP = 'resource.labels.instance_group_name = "gputier-test-job"'
+SEVERAL: dict[str, Any] = {"gpu": {"models": ["L4"], "count": 2}, "purpose": "inference"}
+LONE: dict[str, Any] = {"gpu": {"models": ["L4"], "count": 2}, "purpose": "development"}
+
+
+def found_by(policy: Any) -> str:
+    """The filter of an alert's one condition."""
+    (condition,) = policy.inputs["conditions"]
+    if asked := condition.get("conditionPrometheusQueryLanguage"):
+        return asked["query"]
+    either = condition.get("conditionThreshold") or condition["conditionMatchedLog"]
+    return either["filter"]
+
+
+def test_each_alert_reads_this_fleet_s_own_and_says_why() -> None:
+    for one in alone(**SEVERAL).of_type("AlertPolicy"):
+        own = found_by(one)
+        assert any(part in own for part in (OWN, GROUP, OF_LABEL, "/instances/gputier-test-job-"))
         assert one.inputs["documentation"]["content"]
 
 
-def test_heat_is_each_cards_own_and_idleness_that_of_all() -> None:
-    run = alone(**L4)
-    told = {
-        key: run.find(f"AlertPolicy job-{key}").inputs["conditions"][0]["conditionThreshold"]
-        for key in ("hot", "idle")
+@pytest.mark.parametrize("fields", [L4, SEVERAL, LONE], ids=["one card", "several", "lone"])
+def test_what_amazon_s_alarms_tell_google_s_tell_by_the_same_names(fields: dict[str, Any]) -> None:
+    where: dict[str, Any] = {"clouds": ["aws"], "regions": {"aws": ["us-east-1"]}}
+    theirs = planned(**fields, **where).chosen
+    assert theirs
+    alarms = {f"job-{alarm.key}": alarm.title for alarm in theirs.monitoring.alarms}
+    made = {
+        r.name: r.inputs["displayName"].partition(": ")[2]
+        for r in alone(**fields).of_type("AlertPolicy")
     }
-    assert (told["hot"]["thresholdValue"], told["hot"]["comparison"]) == (85, "COMPARISON_GT")
-    assert "crossSeriesReducer" not in told["hot"]["aggregations"][0]
-    assert (told["idle"]["thresholdValue"], told["idle"]["duration"]) == (5, "7200s")
-    assert told["idle"]["aggregations"][0]["crossSeriesReducer"] == "REDUCE_MEAN"
+    left = {f"job-{key}" for key in UNTOLD} if fields is L4 else set[str]()
+    assert set(made) == {*alarms} - left | {"job-ecc"}
+    assert all(made[name] == title for name, title in alarms.items() if name not in left)
+
+
+def test_a_card_of_several_that_sends_nothing_is_counted_by_machine() -> None:
+    run = alone(**SEVERAL)
+    (condition,) = run.find("AlertPolicy job-dead-gpu").inputs["conditions"]
+    told = condition["conditionThreshold"]
+    assert (told["thresholdValue"], told["comparison"]) == (1.5, "COMPARISON_LT")
+    (how,) = told["aggregations"]
+    assert how["crossSeriesReducer"] == "REDUCE_COUNT"
+    assert how["groupByFields"] == ["resource.labels.instance_id"]
+
+
+def test_a_group_s_size_is_held_against_its_budget_or_its_largest() -> None:
+    def threshold(**more: Any) -> float:
+        policy = alone(**L4, **more).find("AlertPolicy job-cost")
+        return policy.inputs["conditions"][0]["conditionThreshold"]["thresholdValue"]
+
+    assert threshold(scale={"min": 1, "max": 4}) == 4.5
+    chosen = planned(**L4).chosen
+    assert chosen
+    price = chosen.verdict.per_machine
+    assert price
+    assert threshold(budget=PAID) == pytest.approx(900 / 730 / price, abs=1e-5)
+
+
+def test_machines_that_are_refused_or_not_to_be_had_are_read_from_the_log() -> None:
+    told = found_by(alone(**L4).find("AlertPolicy job-short"))
+    assert "repair.recreateInstance" in told
+    assert '"/instanceGroupManagers/gputier-test-job"' in told
+    spot = alone(**L4, capacity="spot").find("AlertPolicy job-short")
+    assert "repair.recreateInstance" not in found_by(spot), "it is made anew when it is taken"
+    assert spot.inputs["alertStrategy"]["notificationRateLimit"]
+
+
+def test_idleness_is_that_of_all_cards() -> None:
+    policy = alone(**L4).find("AlertPolicy job-idle")
+    told = policy.inputs["conditions"][0]["conditionThreshold"]
+    assert (told["thresholdValue"], told["duration"]) == (5, "7200s")
+    assert told["aggregations"][0]["crossSeriesReducer"] == "REDUCE_MEAN"
+
+
+def test_what_a_machine_has_to_send_first_is_asked_for_before_it_did() -> None:
+    """Google refuses an alert over a metric that a project does not know yet."""
+    run = alone(**SEVERAL)
+    asked = {
+        r.name: c
+        for r in run.of_type("AlertPolicy")
+        for one in r.inputs["conditions"]
+        if (c := one.get("conditionPrometheusQueryLanguage"))
+    }
+    of = f'monitored_resource="gce_instance", {OF_LABEL}'
+    dcgm = "workload.googleapis.com/gpu.dcgm"
+    assert {name: c["query"] for name, c in asked.items()} == {
+        "job-hot": f'max_over_time({{"{dcgm}.temperature", {of}}}[300s]) > 85',
+        "job-ecc": f'increase({{"{dcgm}.ecc_errors", {of}, error_type="dbe"}}[300s]) > 0',
+    }
+    assert all(c["disableMetricValidation"] is True for c in asked.values())
+    others = [r for r in run.of_type("AlertPolicy") if r.name not in asked]
+    assert not any("workload.googleapis.com" in found_by(r) for r in others)
 
 
 def test_alerts_and_budget_tell_the_channels_that_are_given() -> None:

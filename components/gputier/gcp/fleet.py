@@ -28,6 +28,7 @@ from gputier.gcp.store import Store
 from gputier.lock import Bundle, current_bundle
 from gputier.plan import Chosen, WorkloadPlan
 from gputier.plan.google import WORKSTATION, google_machine
+from gputier.plan.monitoring_gcp import watched
 from gputier.plan.region_gcp import networks
 from gputier.plan.scaling_gcp import autoscaling, hours_of
 
@@ -177,8 +178,9 @@ class GpuFleet(pulumi.ComponentResource):
 
     def _watch(self) -> None:
         """Alerts and the dashboard."""
-        watched = Monitoring(self._place, channels=self._given.channels, opts=self._child())
-        self.dashboard_url = watched.dashboard_url
+        plan, channels = watched(self._chosen), self._given.channels
+        made = Monitoring(self._place, plan, channels=channels, opts=self._child())
+        self.dashboard_url = made.dashboard_url
 
     def _bound(self, target: Target) -> None:
         """The budget where one is declared, and what it sets in motion."""

@@ -10,7 +10,7 @@ import pulumi
 import pulumi_gcp as gcp
 
 from gputier.gcp import stop_workflow
-from gputier.gcp.place import FLEET_LABEL, Place, project_of
+from gputier.gcp.place import Place, project_of
 from gputier.plan.identity_gcp import role_id
 
 #: Who tells a topic what a budget has seen. It is the same account for everybody, which is why a
@@ -247,6 +247,6 @@ class Stop(pulumi.ComponentResource):
             alert_strategy=strategy,
             documentation={"content": why, "mime_type": "text/markdown"},
             notification_channels=list(self._channels),
-            user_labels={FLEET_LABEL: place.labels[FLEET_LABEL]},
+            user_labels=place.labels,
             opts=self._child,
         )
