@@ -38,7 +38,8 @@ GCP = [
          "gcloud services enable monitoring.googleapis.com --project acme-ml"),
     Case("what stops a fleet is not enabled", "gcp-stops", "gcp", "api", well, BAD,
          "not enabled: eventarc.googleapis.com, pubsub.googleapis.com,"
-         " workflowexecutions.googleapis.com, workflows.googleapis.com"),
+         " workflowexecutions.googleapis.com, workflows.googleapis.com,"
+         " cloudscheduler.googleapis.com"),
     Case("may not make what stops a fleet", "gcp-stops", "gcp", "permissions", well, BAD,
          "the caller has no eventarc.triggers.create, iam.roles.create, pubsub.topics.create",
          "roles/workflows.editor"),

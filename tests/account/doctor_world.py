@@ -123,6 +123,8 @@ STACKS = {
       gpu: {models: [L4]}
       clouds: [gcp]
       regions: {gcp: [us-central1]}
+      scale: {min: 1, max: 4}
+      schedule: [{start: "0 8 * * mon-fri", stop: "0 18 * * mon-fri", timezone: UTC}]
       budget:
         {usd_per_month: 600, action: scale-to-zero, billing_account: 000000-111111-222222}
 """,

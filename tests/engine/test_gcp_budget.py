@@ -34,7 +34,7 @@ BUDGET = {
 NIGHTS = {"start": "0 20 * * *", "stop": "0 6 * * *", "timezone": "UTC"}
 L4 = {"gpu": {"models": ["L4"]}, "budget": BUDGET}
 FLEETS = {
-    "chat": {**L4, "purpose": "inference", "scale": {"min": 1, "max": 4}},
+    "chat": {**L4, "purpose": "inference", "scale": {"min": 1, "max": 4}, "schedule": [NIGHTS]},
     "fixed": {**L4, "purpose": "inference", "zones": ["us-central1-a"]},
     "desk": {**L4, "purpose": "development", "schedule": [NIGHTS]},
 }

@@ -20,7 +20,11 @@ from gputier.plan.monitoring_gcp import (
 
 Generated = Callable[[str, str, str], None]
 #: A group of two cards a machine, with a price.
-SHOWN = Watched(gpus=2, grouped=True, spot=False, most=4.5, budget=None)
+SHOWN = Watched(gpus=2, grouped=True, spot=False, most=4.5, budget=None, clocked=True)
+READS = {
+    "short": "audit logs: machines made anew at their gate, or that could not be made",
+    "clock": "the log of the jobs that keep a schedule",
+}
 OF = {MACHINES: "each GPU of the fleet's machines", GROUP: "the group"}
 
 
@@ -33,8 +37,10 @@ def lines() -> Iterator[str]:
         when = f"{sign} {alert.threshold:g} for {alert.seconds // 60} min"
         yield f"| `{alert.key}` | {alert.title} | {reads} | {when} | {alert.why} |"
     for told in log_alerts(SHOWN):
-        reads = "audit logs: machines made anew at their gate, or that could not be made"
-        yield f"| `{told.key}` | {told.title} | {reads} | an entry, told hourly | {told.why} |"
+        yield (
+            f"| `{told.key}` | {told.title} | {READS[told.key]} | an entry, told hourly |"
+            f" {told.why} |"
+        )
     yield ""
     for key, why in UNTOLD.items():
         yield f"Not everywhere: `{key}`, because {why}."

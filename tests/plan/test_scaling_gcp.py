@@ -45,6 +45,20 @@ def test_a_schedule_has_none_outside_its_hours_and_the_declared_number_inside() 
     assert hours.key.startswith("start-")
 
 
+def test_what_grows_is_bounded_by_the_clock_too() -> None:
+    found = of(schedule=[NIGHTS], scale={"min": 1, "max": 4})
+    assert found
+    (hours,) = found.hours
+    start, stop = found.bounds
+    assert (start.key, start.cron, start.most) == (hours.key, hours.cron, 4)
+    assert (stop.key, stop.cron, stop.most) == (hours.key.replace("start", "stop"), hours.ends, 0)
+    assert stop.timezone == "Europe/Berlin"
+    fixed, always = of(schedule=[NIGHTS]), of(scale={"min": 1, "max": 4})
+    assert fixed
+    assert always
+    assert fixed.bounds == always.bounds == ()
+
+
 @pytest.mark.parametrize(("boot", "warmup"), [(1500, 1500), (1501, 1800), (3537, 3600)])
 def test_a_machine_does_not_count_until_its_boot_is_over(boot: int, warmup: int) -> None:
     chosen = planned(**L4, scale={"min": 1, "max": 2}).chosen
@@ -90,6 +104,22 @@ def test_what_has_no_length_or_no_known_meaning_is_refused(
     entry: tuple[str, str, str], words: str
 ) -> None:
     assert any(words in message for message in problems(entry))
+
+
+@pytest.mark.parametrize(
+    ("other", "meet"),
+    [
+        (("0 4 * * *", "0 7 * * *", "Europe/Berlin"), True),
+        (("0 6 * * *", "0 7 * * *", "Europe/Berlin"), True),
+        (("1 6 * * *", "0 7 * * *", "Europe/Berlin"), False),
+    ],
+)
+def test_entries_of_a_group_that_is_bounded_do_not_meet(
+    other: tuple[str, str, str], meet: bool
+) -> None:
+    found = [p.message for p in hours_problems((GOOD, other), lone=False, bounded=True)]
+    assert any("meet" in message for message in found) is meet
+    assert problems(GOOD, other) == [], "the greatest number of several counts"
 
 
 def test_a_lone_machine_takes_one_schedule() -> None:

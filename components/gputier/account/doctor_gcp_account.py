@@ -10,6 +10,7 @@ from gputier.account import doctor_checks as checks
 from gputier.account.doctor import Finding, Question, bad, good
 from gputier.account.doctor_gcp import Gcp
 from gputier.account.doctor_targets import Target
+from gputier.plan.monitoring_gcp import watched
 
 #: What a deployment calls; a budget's service comes with a budget.
 SERVICES = (
@@ -21,6 +22,8 @@ SERVICES = (
     "storage.googleapis.com",
 )
 BUDGETS = "billingbudgets.googleapis.com"
+#: What ends a group by the clock that grows by its load.
+CLOCK = "cloudscheduler.googleapis.com"
 #: What stops a fleet over its budget (docs/adr/0016-what-stops-a-fleet-over-budget.md).
 STOPS = (
     "eventarc.googleapis.com",
@@ -75,7 +78,9 @@ def questions(gcp: Gcp, targets: Sequence[Target]) -> Iterator[Question]:
     """Those of the whole project."""
     budgeted = [target for target in targets if target.chosen.budget is not None]
     stopped = any(t.chosen.budget and t.chosen.budget.stops for t in budgeted)
+    clocked = any(watched(t.chosen).clocked for t in targets)
     services = SERVICES + ((BUDGETS,) if budgeted else ()) + (STOPS if stopped else ())
+    services += (CLOCK,) if clocked else ()
     yield Question(checks.IDENTITY_GCP, (), gcp.called, partial(_identity, gcp))
     yield Question(
         checks.API_GCP, (), f"{len(services)} services", partial(_services, gcp, services)

@@ -84,12 +84,12 @@ def _rest(plan: WorkloadPlan, chosen: Chosen, at: str) -> Iterator[Problem]:
         yield Problem(f"{at}.disk.kms_key", message, "the name of a key that is there")
     if plan.need.purpose == WORKSTATION:
         yield from _workstation(chosen, at)
-    lone = fleet.shape == "lone"
-    for problem in hours_problems(chosen.scaling.schedule, lone=lone):
+    lone, grows = fleet.shape == "lone", chosen.scaling.max > chosen.scaling.min
+    for problem in hours_problems(chosen.scaling.schedule, lone=lone, bounded=grows):
         yield replace(problem, path=f"{at}.{problem.path}")
     if chosen.budget:
         yield from _budget(chosen.budget, at)
-    data, grows = storage.data, chosen.scaling.max > chosen.scaling.min
+    data = storage.data
     if fleet.shape == "group" and data and data.stays and (grows or chosen.scaling.schedule):
         message = "a group whose disks stay has no autoscaler on gcp"
         yield Problem(f"{at}.disk.persist", message, "false, or machines of a fixed number")

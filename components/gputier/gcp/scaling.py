@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from typing import Any
 
 import pulumi
@@ -10,12 +12,19 @@ import pulumi_gcp as gcp
 from gputier.gcp.place import Place, project_of
 from gputier.plan import scaling_gcp as plans
 from gputier.plan.identity_gcp import role_id
-from gputier.plan.scaling_gcp import Autoscaling
+from gputier.plan.scaling_gcp import Autoscaling, Bound
 
 #: Compute Engine's own account in a project, which starts and stops machines by a schedule
 #: (recalled and so unverified).
 KEEPS_HOURS = "service-{0}@compute-system.iam.gserviceaccount.com"
 STARTS = ("compute.instances.start", "compute.instances.stop")
+#: What a change of an autoscaler needs (iam-dataset@2073fa52a, map.json of 2026-08-22). There is no
+#: condition that knows one by its name, so these are of the project.
+BOUNDS = ("compute.autoscalers.get", "compute.autoscalers.update")
+API = "https://compute.googleapis.com/compute/v1"
+SCOPE = "https://www.googleapis.com/auth/cloud-platform"
+#: How often a call is tried again that was not answered well; ours.
+TRIES = 5
 
 
 class Scaling(pulumi.ComponentResource):
@@ -42,6 +51,8 @@ class Scaling(pulumi.ComponentResource):
             gcp.compute.Autoscaler(place.logical("autoscaler"), zone=zone, **both)
         else:
             gcp.compute.RegionAutoscaler(place.logical("autoscaler"), region=place.region, **both)
+        if plan.bounds:
+            Bounds(place, plan.bounds, zone=zone, opts=pulumi.ResourceOptions(parent=self))
         self.register_outputs({})
 
 
@@ -74,6 +85,74 @@ def _policy(plan: Autoscaling) -> dict[str, Any]:
         ]
         or None,
     }
+
+
+class Bounds(pulumi.ComponentResource):
+    """What takes the most machines of a group to none when its hours end, and back when they begin:
+    jobs of Cloud Scheduler, with an account that may change autoscalers and nothing else. Whether
+    the autoscaler is on they leave as it is: one that was turned off stays so."""
+
+    def __init__(
+        self,
+        place: Place,
+        bounds: tuple[Bound, ...],
+        *,
+        zone: str | None,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__("gputier:gcp:Bounds", place.name, None, opts)
+        child, project = pulumi.ResourceOptions(parent=self), project_of(self)
+        account = gcp.serviceaccount.Account(
+            place.logical("hours"),
+            account_id=place.names.of("hours"),
+            display_name=f"hours of {place.names.of('group')}",
+            opts=child,
+        )
+        role = gcp.projects.IAMCustomRole(
+            place.logical("hours"),
+            role_id=f"{role_id(place.names.of('service-account'))}_hours",
+            title=f"hours of {place.names.of('group')}",
+            description="bound an autoscaler by its schedule",
+            permissions=list(BOUNDS),
+            opts=child,
+        )
+        allowed = gcp.projects.IAMMember(
+            place.logical("hours"),
+            project=project.id,
+            role=role.name,
+            member=pulumi.Output.concat("serviceAccount:", account.email),
+            opts=child,
+        )
+        where = f"zones/{zone}" if zone else f"regions/{place.region}"
+        name = place.names.of("autoscaler")
+        uri = project.id.apply(
+            lambda known: f"{API}/projects/{known}/{where}/autoscalers?autoscaler={name}"
+        )
+        for bound in bounds:
+            target: Any = {
+                "uri": uri,
+                "http_method": "PATCH",
+                "headers": {"Content-Type": "application/json"},
+                "body": base64.b64encode(most(bound).encode()).decode(),
+                "oauth_token": {"service_account_email": account.email, "scope": SCOPE},
+            }
+            gcp.cloudscheduler.Job(
+                place.logical(bound.key),
+                name=f"{place.names.of('group')}-{bound.key}",
+                region=place.region,
+                description=f"{bound.most} machines of {place.names.of('group')} and no more",
+                schedule=bound.cron,
+                time_zone=bound.timezone,
+                http_target=target,
+                retry_config={"retry_count": TRIES},
+                opts=pulumi.ResourceOptions(parent=self, depends_on=[allowed]),
+            )
+        self.register_outputs({})
+
+
+def most(bound: Bound) -> str:
+    """The change of an autoscaler: nothing but its upper bound."""
+    return json.dumps({"autoscalingPolicy": {"maxNumReplicas": bound.most}})
 
 
 class Hours(pulumi.ComponentResource):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from gputier.plan.model import Chosen
 from gputier.plan.monitoring import HOT_CELSIUS, IDLE_HOURS, IDLE_PERCENT
-from gputier.plan.scaling_gcp import UTILIZATION
+from gputier.plan.scaling_gcp import UTILIZATION, autoscaling
 
 #: What DCGM adds, by the agent's receiver of version 2 (GoogleCloudPlatform/ops-agent@588c4b9625,
 #: 2026-08-05); the agent of a machine is told to send temperature, ECC errors and Xids
@@ -59,13 +59,14 @@ UNTOLD = {
 
 class Watched(NamedTuple):
     """What is looked at. `most` is how many machines are as dear as planned, None where no price is
-    known; `spot` machines are made anew whenever they are taken."""
+    known; `spot` machines are made anew whenever they are taken; `clocked`: jobs bound its size."""
 
     gpus: int
     grouped: bool
     spot: bool
     most: float | None
     budget: float | None
+    clocked: bool = False
 
 
 class Alert(NamedTuple):
@@ -124,7 +125,10 @@ def watched(chosen: Chosen) -> Watched:
         # Half a machine of room, as on AWS.
         most = scaling.max + 0.5 if price else None
     spot = chosen.fleet.market == "spot"
-    return Watched(chosen.verdict.machine.gpus, chosen.fleet.shape == "group", spot, most, limit)
+    grouped = chosen.fleet.shape == "group"
+    scaled = autoscaling(chosen, 0) if grouped else None
+    clocked = scaled is not None and bool(scaled.bounds)
+    return Watched(chosen.verdict.machine.gpus, grouped, spot, most, limit, clocked)
 
 
 def alerts(fleet: Watched) -> Iterator[Alert]:
@@ -175,6 +179,15 @@ def log_alerts(fleet: Watched) -> Iterator[LogAlert]:
             filter=f"({own} AND {OF_MACHINE}) OR {REFUSED}",
             why="the gate rejects what is launched, a loop of machines that fail alike was ended,"
             " or the cloud has no machine",
+        )
+    if fleet.clocked:
+        yield LogAlert(
+            key="clock",
+            title="A schedule did not come through",
+            filter='resource.type = "cloud_scheduler_job" AND severity >= ERROR'
+            ' AND resource.labels.job_id : "{fleet}-"',
+            why="the job that ends the machines, or lets them come again, was refused: they run on"
+            " and are paid for, or do not come",
         )
 
 

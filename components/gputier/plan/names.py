@@ -62,6 +62,7 @@ KINDS: Mapping[str, Mapping[str, Kind]] = {
         "budget": Kind("", 60, "Billing Budgets API v1, displayName: 60"),
         # Of an account, a topic, a workflow and what starts it: the account's is the shortest.
         "stop": Kind("stop", 30, "IAM API v1, accountId: 6 to 30"),
+        "hours": Kind("hours", 30, "IAM API v1, accountId: 6 to 30"),
     },
 }  # fmt: skip
 

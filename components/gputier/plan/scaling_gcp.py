@@ -1,7 +1,10 @@
 """What makes a group on Google larger and smaller: an autoscaler, by a figure and by the clock.
 
 A schedule of Google's raises the least number of machines for so long; it is no start and no stop.
-So outside its hours the least is none, and the group shrinks to what the figure asks for.
+So outside its hours the least is none. A group that goes by the clock alone is empty some ten
+minutes later, whatever its machines do (measured: github.com/runatlantis/terraform-gce-atlantis,
+pull request 139, 2024). One that goes by a figure too would keep what is busy: its most is taken to
+none by the clock as well, and back.
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import combinations, pairwise
 from typing import NamedTuple
 
 from gputier.errors import Problem
@@ -16,8 +20,8 @@ from gputier.plan.actions import five_fields
 from gputier.plan.model import Chosen
 from gputier.workload import cron, schedule
 
-#: What the Ops Agent sends of each GPU (GoogleCloudPlatform/ops-agent@588c4b9625, 2026-08-05). Its
-#: unit is not written there; dashboards of Google's own show it as percent (unverified).
+#: What the Ops Agent sends of each GPU, in percent (GoogleCloudPlatform/ops-agent@021cbf40d6,
+#: apps/hostmetrics.go: the fraction that NVML's receiver has, times 100).
 UTILIZATION = "agent.googleapis.com/gpu/utilization"
 #: An autoscaler wants one series of a machine, and there is one for each GPU: the first is taken
 #: (compute v1 discovery of 2026-11-06, customMetricUtilizations).
@@ -51,6 +55,15 @@ class Hours(NamedTuple):
     machines: int
 
 
+class Bound(NamedTuple):
+    """From `cron` on, in `timezone`, `most` machines and no more. `key` names it."""
+
+    key: str
+    cron: str
+    timezone: str
+    most: int
+
+
 class Autoscaling(NamedTuple):
     """Machines at least and at most. For `warmup_seconds` after its start a machine's figures do
     not count: that is how long a boot may take."""
@@ -60,6 +73,20 @@ class Autoscaling(NamedTuple):
     warmup_seconds: int
     signal: Signal | None
     hours: tuple[Hours, ...]
+
+    @property
+    def bounds(self) -> tuple[Bound, ...]:
+        """What the clock tells an autoscaler that goes by a figure too."""
+        if self.signal is None:
+            return ()
+        return tuple(
+            bound
+            for one in self.hours
+            for bound in (
+                Bound(one.key, one.cron, one.timezone, self.most),
+                Bound(one.key.replace("start", "stop", 1), one.ends, one.timezone, 0),
+            )
+        )
 
 
 def autoscaling(chosen: Chosen, boot_seconds: int) -> Autoscaling | None:
@@ -95,8 +122,13 @@ def _minutes(start: str, stop: str, timezone: str) -> int:
     return lengths.most_common(1)[0][0] if lengths else 0
 
 
-def hours_problems(entries: Sequence[tuple[str, str, str]], *, lone: bool) -> Iterator[Problem]:
-    """What no schedule of Google's can be told, at the schedule's field."""
+def hours_problems(
+    entries: Sequence[tuple[str, str, str]], *, lone: bool, bounded: bool = False
+) -> Iterator[Problem]:
+    """What no schedule of Google's can be told, at the schedule's field. `bounded`: the end of an
+    entry takes all machines, and not its own alone."""
+    if bounded:
+        yield from _meeting(entries)
     if len(entries) > MOST_SCHEDULES:
         message = f"{len(entries)} schedules, and an autoscaler takes {MOST_SCHEDULES}"
         yield Problem("schedule", message, "fewer entries")
@@ -119,3 +151,17 @@ def hours_problems(entries: Sequence[tuple[str, str, str]], *, lone: bool) -> It
                 message = f"`{text}` names days of the month and of the week, and how gcp joins"
                 hint = "restrict one of the two day fields"
                 yield Problem("schedule", f"{message} them is not known", hint)
+
+
+def _meeting(entries: Sequence[tuple[str, str, str]]) -> Iterator[Problem]:
+    """Entries of which one would end what the other started."""
+    spans = {entry: schedule.windows(*entry) for entry in dict.fromkeys(entries)}
+    for one, other in combinations(spans, 2):
+        both = pairwise(sorted([*spans[one], *spans[other]]))
+        if any(begin <= end for (_, end), (begin, _) in both):
+            yield Problem(
+                "schedule",
+                f"`{one[0]}` to `{one[1]}` and `{other[0]}` to `{other[1]}` meet: the end of one"
+                " would end what the other started",
+                "make one entry of the two, or leave a minute between them",
+            )
