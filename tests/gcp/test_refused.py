@@ -24,6 +24,17 @@ def told(plan: WorkloadPlan) -> dict[str, str]:
 BUNDLE = current_bundle()
 CASES: list[tuple[dict[str, Any], str, str]] = [
     ({**L4, "budget": {"usd_per_month": 900}}, "budget.billing_account", "none is named"),
+    (
+        {**L4, "budget": {"usd_per_month": 900, "billing_account": "01AB-23"}},
+        "budget.billing_account",
+        "`01AB-23` is no billing account",
+    ),
+    (
+        {**L4, "identity": {"role": "arn:aws:iam::123456789012:role/gpu-node"}},
+        "identity.role",
+        "is no service account",
+    ),
+    ({**L4, "identity": {"role": "node"}}, "identity.role", "is no service account"),
     ({**B200, "capacity": "flex_start"}, "capacity", "resize request"),
     ({**L4, "tags": {"Team": "x"}}, "tags", "cannot be a label"),
     ({**L4, "purpose": "vdi"}, "software.image", "does not use it"),

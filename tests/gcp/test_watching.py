@@ -9,6 +9,7 @@ import pytest
 from tests.gcp import world
 from tests.gcp.world import alone, planned
 
+from gputier.errors import InvalidInput
 from gputier.gcp import Given
 from gputier.gcp.budget import amount
 from gputier.plan.monitoring_gcp import UNTOLD
@@ -159,3 +160,10 @@ def test_without_a_budget_none_is_made() -> None:
 )
 def test_money_is_whole_dollars_and_billionths(usd: float, units: str, nanos: int | None) -> None:
     assert amount(usd) == {"currency_code": "USD", "units": units, "nanos": nanos}
+
+
+def test_a_budget_tells_five_channels_and_says_so_of_more() -> None:
+    plan, many = planned(**L4, budget=PAID), tuple(f"projects/p/c/{n}" for n in range(6))
+    world.fleet(plan, given=Given(channels=many[:5]))
+    with pytest.raises(InvalidInput, match="5 channels at most, not 6"):
+        world.fleet(plan, given=Given(channels=many))

@@ -8,10 +8,13 @@ from typing import Any
 import pulumi
 import pulumi_gcp as gcp
 
+from gputier.errors import InvalidInput, Problem
 from gputier.gcp.place import FLEET_LABEL, Place, project_of
 from gputier.plan.budget import BudgetPlan
 
 NANOS = 1_000_000_000
+#: billingbudgets v1 discovery, NotificationsRule.monitoringNotificationChannels: up to 5, by mail.
+MOST_CHANNELS = 5
 
 
 class Budget(pulumi.ComponentResource):
@@ -31,6 +34,9 @@ class Budget(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("gputier:gcp:Budget", place.name, None, opts)
+        if len(channels) > MOST_CHANNELS:
+            message = f"a budget of gcp tells {MOST_CHANNELS} channels at most, not {len(channels)}"
+            raise InvalidInput(Problem(f"{place.name}.channels", message, "fewer channels"))
         number = project_of(self).number
         money: Any = {"specified_amount": amount(plan.usd_per_month)}
         told: Any = _told(channels, topic)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
@@ -11,9 +12,13 @@ from gputier.lock import Bundle, current_bundle
 from gputier.plan import Chosen, WorkloadPlan
 from gputier.plan.budget import BudgetPlan
 from gputier.plan.google import WORKSTATION, workstation_card
+from gputier.plan.identity_gcp import role_problems
 from gputier.plan.labels import label_problems
 from gputier.plan.scaling_gcp import hours_problems
 from gputier.workload.declare import PRODUCTION
+
+#: A billing account's id (cloudbilling v1 discovery, BillingAccount.name).
+BILLING = re.compile(r"[0-9A-F]{6}-[0-9A-F]{6}-[0-9A-F]{6}")
 
 
 def refuse(plans: Iterable[tuple[WorkloadPlan, Bundle]]) -> None:
@@ -35,6 +40,7 @@ def problems_of(plan: WorkloadPlan, bundle: Bundle) -> Iterator[Problem]:
         yield Problem(at, f"`{plan.name}` is planned on {cloud}, not on gcp", "`clouds: [gcp]`")
         return
     yield from label_problems(chosen.fleet.tags, at)
+    yield from role_problems(chosen.identity.role, at)
     yield from _image(plan, chosen, at)
     yield from _bought(chosen, at)
     yield from _rest(plan, chosen, at)
@@ -111,8 +117,8 @@ def _workstation(chosen: Chosen, at: str) -> Iterator[Problem]:
 
 
 def _budget(budget: BudgetPlan, at: str) -> Iterator[Problem]:
+    field, way = f"{at}.budget.billing_account", "its id, such as 012345-6789AB-CDEF01"
     if budget.billing_account is None:
-        message = "a budget on gcp is of a billing account, and none is named"
-        yield Problem(
-            f"{at}.budget.billing_account", message, "its id, such as 012345-6789AB-CDEF01"
-        )
+        yield Problem(field, "a budget on gcp is of a billing account, and none is named", way)
+    elif not BILLING.fullmatch(budget.billing_account):
+        yield Problem(field, f"`{budget.billing_account}` is no billing account of gcp", way)

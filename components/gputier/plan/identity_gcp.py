@@ -8,9 +8,11 @@ them allows that it need not is said in docs/gates.md.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from gputier.errors import Problem
 from gputier.plan.boot import GROUP_GATES, BootPlan
 from gputier.plan.fleet import FleetPlan
 
@@ -24,6 +26,11 @@ GROUP = (
     "compute.instanceGroupManagers.get",
     "compute.instanceGroupManagers.update",
 )
+
+
+_ID = r"[a-z][a-z0-9-]{4,28}[a-z0-9]"
+_ADDRESS = r"[a-z0-9][a-z0-9.-]*@[a-z0-9.:-]+"
+ACCOUNT = re.compile(rf"{_ID}|{_ADDRESS}|projects/[^/]+/serviceAccounts/({_ADDRESS}|{_ID})")
 
 
 class Grant(NamedTuple):
@@ -100,6 +107,15 @@ def role_id(account_id: str) -> str:
     """The id of the role that is made, which is a word of the account's: it takes no dash (IAM API
     v1, CreateRoleRequest.roleId)."""
     return account_id.replace("-", "_")
+
+
+def role_problems(given: str | None, path: str) -> Iterator[Problem]:
+    """A name that is no service account's: an id is 6 to 30 characters (IAM API v1, accountId)."""
+    if given is None or ACCOUNT.fullmatch(given):
+        return
+    message = f"`{given}` is no service account of gcp"
+    hint = "its id, its address, or projects/PROJECT/serviceAccounts/ADDRESS"
+    yield Problem(f"{path}.identity.role", message, hint)
 
 
 def email(given: str, project: str) -> str:
