@@ -72,11 +72,17 @@ class Identity(Spec):
     """Whose rights the machines have, and what becomes of their reports."""
 
     role: (
-        Annotated[str, fields.text(r"[A-Za-z0-9][\w+=,.@:/\-]*", "a role's name or ARN", 200)]
+        Annotated[
+            str,
+            fields.text(
+                r"[A-Za-z0-9][\w+=,.@:/\-]*", "a role's name or ARN, or a service account", 200
+            ),
+        ]
         | None
     ) = Field(
         default=None,
-        description="An existing role for the machines, by name or ARN. Default: one is made with"
+        description="An existing role for the machines, by name or ARN; on Google Cloud a service"
+        " account, by id or address. Default: one is made with"
         " the least rights that the plan lists.",
     )
     permissions_boundary: (
