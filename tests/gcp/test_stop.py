@@ -242,6 +242,9 @@ def test_a_message_starts_the_workflow_in_the_name_of_an_account_of_its_own() ->
     }
     assert workflow.inputs["deletionProtection"] is False, "it would outlive its stack"
     assert {"IAMMember job-stop", "IAMMember job-stop-start"} <= set(workflow.options.depends_on)
+    own = {r.name: r.inputs["role"] for r in found.of_type("IAMMember")}
+    assert own["job-stop-start"] == "roles/workflows.invoker"
+    assert own["job-stop-log"] == "roles/logging.logWriter"
 
 
 @pytest.mark.parametrize(
