@@ -22,7 +22,7 @@ from tests.node.conftest import judged
 from tests.node.machines import Machine
 
 SEVEN_B = {"parameters": "7B", "precision": "fp16", "context_tokens": 4096}
-SSD_KINDS = {"gp3", "pd-balanced", "hyperdisk-balanced"}
+SSD_KINDS = {"gp3", "pd-balanced", "pd-ssd", "hyperdisk-balanced"}
 
 
 @pytest.fixture(scope="module")

@@ -69,7 +69,9 @@ def test_a_type_joins_its_row_with_volume_and_interface_limits(catalog: Catalog)
     assert (p5.network_cards, p5.network_interfaces_max, p5.efa_interfaces_max) == (32, 64, 32)
     assert p5.other_purchase == ("capacity-block",)
     assert catalog.types["aws", "g3.4xlarge"].volume_mb_s is None
-    assert catalog.types["gcp", "g2-standard-4"].volume_mb_s is None
+    g2, g4 = catalog.types["gcp", "g2-standard-4"], catalog.types["gcp", "g4-standard-48"]
+    assert (g2.volume_mb_s, g2.volume_iops) == (240, 15000)
+    assert (g4.volume_mb_s, g4.volume_iops) == (None, None)
 
 
 def test_the_interface_facts_of_both_tables_agree(catalog: Catalog) -> None:

@@ -3,6 +3,7 @@ of the catalogue. The product's own rules are not called."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from math import inf
 from typing import Any
@@ -156,9 +157,14 @@ def host_breaches(w: Workload, v: Verdict) -> Iterator[str]:
         yield "that many disks cannot be attached"
     disks = m.ssd_count + (t.local_nvme_count or 0)
     sequential = asked(w, "disk_throughput", w.disk.throughput, v)
-    if max(disks * 500, min(t.volume_mb_s or 0, 2000)) < sequential:
+    speed, iops = min(t.volume_mb_s or 0, 2000), min(t.volume_iops or 0, 80_000)
+    if t.cloud == "gcp":  # no kind there is faster than pd-ssd, which is as fast as it is large
+        gib = math.ceil(w.disk.data or 100)
+        speed = min(m.volume_mb_s or 0, 240 + 0.48 * gib) if w.disk.throughput else 0
+        iops = min(m.volume_iops or 0, 6000 + 30 * gib)
+    if max(disks * 500, speed) < sequential:
         yield "disk throughput"
-    if min(t.volume_iops or 0, 80_000) < (w.disk.iops or 0):
+    if iops < (w.disk.iops or 0):
         yield "IOPS"
 
 

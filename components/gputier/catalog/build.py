@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import NamedTuple
 
+from gputier.catalog.disks import DiskLimit, fastest, limits_of
 from gputier.catalog.records import (
     GENERATIONS,
     Gpu,
@@ -51,6 +52,7 @@ class Facts(NamedTuple):
     interfaces: Mapping[str, Interfaces]
     local_disks: Mapping[str, LocalDisks]
     zone_caps: Mapping[str, tuple[ZoneCap, ...]]
+    disk_limits: tuple[DiskLimit, ...]
 
 
 def gpus(tables: tuple[Table, ...]) -> dict[str, Gpu]:
@@ -128,7 +130,7 @@ def _instance_type(cloud: str, facts: Facts, row: Row) -> InstanceType:
     host_memory, memory_range = _number_or_range(row, "memory_gib")
     accelerator, attached = _attached(name)
     interconnect = row.text("interconnect")
-    volume = facts.volumes.get(name, Volume()) if cloud == "aws" else Volume()
+    volume = _volume(cloud, name, facts)
     interfaces = _interfaces(cloud, name, interconnect, facts)
     disks = facts.local_disks.get(name, LocalDisks()) if cloud == "gcp" else LocalDisks()
     burst = row.number("network_gbps")
@@ -194,6 +196,13 @@ def _instance_type(cloud: str, facts: Facts, row: Row) -> InstanceType:
         notes=row.text("notes"),
         unverified=_words(row.text("unverified")),
     )
+
+
+def _volume(cloud: str, name: str, facts: Facts) -> Volume:
+    if cloud == "aws":
+        return facts.volumes.get(name, Volume())
+    most = fastest(limits_of(facts.disk_limits, name)) if cloud == "gcp" else None
+    return Volume(mb_s=most.throughput, iops=most.iops) if most else Volume()
 
 
 def usable_gib(gpu: Gpu, memory_gib: float, visible_mib: float | None) -> float:

@@ -7,19 +7,23 @@ import math
 import re
 from typing import NamedTuple
 
+from gputier.catalog.disks import DiskLimit, fastest, limits_of
 from gputier.catalog.records import CLOUDS, PURCHASES, HostMachine, ItemPrice, Price, SpotAdvice
 from gputier.catalog.tables import Row, Table, records
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
-def hosts(tables: tuple[Table, ...]) -> tuple[HostMachine, ...]:
+def hosts(tables: tuple[Table, ...], limits: tuple[DiskLimit, ...]) -> tuple[HostMachine, ...]:
     def make(row: Row) -> HostMachine:
+        vcpus = int(row.required("vcpus"))
+        most = fastest(limits_of(limits, "n1", vcpus))
         return HostMachine(
             row.text("name"),
-            int(row.required("vcpus")),
+            vcpus,
             row.required("memory_gib"),
             row.text("source"),
+            *(most or (None, None)),
         )
 
     return tuple(sorted(records(tables, make), key=lambda host: host.name))

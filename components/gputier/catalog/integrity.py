@@ -162,8 +162,8 @@ def fabric_facts_agree(catalog: Catalog) -> Iterator[str]:
             yield f"{where}: RDMA without a fabric"
         if one.gpudirect_rdma and not one.rdma:
             yield f"{where}: GPUDirect RDMA without RDMA"
-        if one.volume_mb_s is not None and one.cloud != "aws":
-            yield f"{where}: volume limits are known for AWS only"
+        if one.volume_mb_s is not None and one.cloud not in ("aws", "gcp"):
+            yield f"{where}: volume limits are known for AWS and GCP only"
 
 
 def attached_gpus_are_composable(catalog: Catalog) -> Iterator[str]:

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from gputier.catalog import build, build_offers, names
+from gputier.catalog import build, build_offers, disks, names
+from gputier.catalog.disks import DiskKind, DiskLimit
 from gputier.catalog.interfaces import CardLayout, card_layouts
 from gputier.catalog.records import (
     CLOUDS,
@@ -33,19 +34,21 @@ class Catalog:
     """Everything that is known, behind pure look-ups. It never changes after `load()`.
 
     `id` is 16 hex digits over the data's bytes; `as_of` the newest price's date (YYYY-MM-DD);
-    `gpus` by model; `types` by (cloud, name).
+    `gpus` by model; `types` by (cloud, name); `disk_kinds` and `disk_limits` are Google's volumes.
     """
 
     def __init__(self, source: Source) -> None:
         tables = source.tables
         self.id: str = source.id
         self.gpus: Mapping[str, Gpu] = MappingProxyType(build.gpus(tables["gpus"]))
+        limits = disks.limits(tables["gcp_disk_limits"])
         facts = build.Facts(
             gpus=self.gpus,
             volumes=build.volumes(tables["aws_ebs"]),
             interfaces=build.interfaces(tables["aws_interfaces"]),
             local_disks=build.local_disks(tables["gcp_machines"]),
             zone_caps=build.zone_caps(tables["gcp_zone_caps"]),
+            disk_limits=limits,
         )
         self._rows: dict[str, tuple[InstanceType, ...]] = {
             cloud: tuple(
@@ -61,7 +64,11 @@ class Catalog:
         self._offers = build_offers.offerings(tables["offerings"])
         self._advice = build_offers.advice(tables["spot_advisor_aws"])
         self._items = build_offers.items(tables["items"])
-        self._hosts = build_offers.hosts(tables["gcp_hosts"])
+        self.disk_limits: tuple[DiskLimit, ...] = limits
+        self.disk_kinds: Mapping[str, DiskKind] = MappingProxyType(
+            disks.kinds(tables["gcp_disk_types"])
+        )
+        self._hosts = build_offers.hosts(tables["gcp_hosts"], limits)
         self._source = source
         self._software: SoftwareFacts | None = None
         self._layouts: Mapping[str, CardLayout] | None = None

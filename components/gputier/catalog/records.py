@@ -199,6 +199,8 @@ class HostMachine(NamedTuple):
     vcpus: int
     memory_gib: float
     source: str
+    volume_mb_s: float | None = None  # its own limit to network volumes
+    volume_iops: float | None = None
 
 
 class ItemPrice(NamedTuple):

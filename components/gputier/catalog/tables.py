@@ -28,6 +28,8 @@ KEYS: dict[str, tuple[str, ...]] = {
     "aws_interfaces": ("instance_type",),
     "aws_network": ("instance_type",),
     "aws_quotas": ("service_code", "quota_code", "name"),
+    "gcp_disk_limits": ("machine_type", "vcpus_min", "disk_type"),
+    "gcp_disk_types": ("disk_type",),
     "gcp_hosts": ("name",),
     "gcp_machines": ("machine_type",),
     "gcp_quotas": ("metric",),

@@ -10,6 +10,7 @@ from gputier import units
 from gputier.catalog import PURCHASES, Catalog, Gpu, InstanceType
 from gputier.cli import catalog_words as words
 from gputier.cli import console
+from gputier.cli.catalog_google import facts_of, google_lines
 from gputier.cli.catalog_gpus import gpu_document, gpu_lines
 from gputier.cli.catalog_list import type_document
 from gputier.cli.catalog_prices import Listed, cheapest, listed_prices
@@ -125,6 +126,7 @@ def screen(catalog: Catalog, row: InstanceType, width: int) -> list[str]:
     for label, parts in _facts(catalog, row):
         lines += labelled(f"  {label}", parts, width, HANG)
     lines += _layout_lines(catalog, row, width)
+    lines += google_lines(catalog, row, width)
     lines += _price_lines(catalog, row, width)
     return lines
 
@@ -261,7 +263,7 @@ def _offered(catalog: Catalog, row: InstanceType) -> list[str]:
 
 def _layout(catalog: Catalog, row: InstanceType) -> Mapping[str, str]:
     if row.cloud != "aws":
-        return {}
+        return facts_of(catalog, row)
     for fact in catalog.facts("aws_network"):
         if fact["instance_type"] == row.name:
             return fact

@@ -124,7 +124,7 @@ def boot_machine(w: Workload, best: Verdict, storage: StoragePlan, network: Netw
 
 def _refuse(ask: Ask, best: Verdict, parts: _Parts, found: tuple[Problem, ...]) -> None:
     """Raises `InvalidInput` with all that the chosen machine cannot be given."""
-    problems = [*found, *storage_problems(parts.storage)]
+    problems = [*found, *storage_problems(ask.catalog, best.machine, parts.storage)]
     problems += egress_problems(ask.need.workload, best, parts.network)
     problems += budget_problems(ask.need.workload, ask.need.environment, best)
     if best.type.cloud == "aws":

@@ -54,6 +54,15 @@ class Machine(NamedTuple):
         return min(row, N1_GBPS_PER_VCPU * self.host.vcpus)
 
     @property
+    def volume_mb_s(self) -> float | None:
+        """The machine's own limit to network volumes, sustained; an N1 host's where it has one."""
+        return self.host.volume_mb_s if self.host else self.type.volume_mb_s
+
+    @property
+    def volume_iops(self) -> float | None:
+        return self.host.volume_iops if self.host else self.type.volume_iops
+
+    @property
     def attached_ssd_gib(self) -> float:
         return self.ssd_count * (self.type.attachable_ssd_gib or 0.0)
 

@@ -13,6 +13,7 @@ from math import log2
 from typing import NamedTuple, Protocol
 
 from gputier.catalog import Gpu, InstanceType
+from gputier.catalog.disks import Most
 from gputier.plan.machine import Machine
 from gputier.plan.tiers import Floor
 
@@ -45,11 +46,13 @@ class Judge(Protocol):
 
 class Context(NamedTuple):
     """What rules may look at besides the machine: whether burst bandwidth counts, whether the
-    workload takes several machines, and what its software asks for."""
+    workload takes several machines, what its software asks for, and what a volume of the declared
+    size gives on this machine (Google; None: not known)."""
 
     burst: bool
     several_nodes: bool
     contract: Judge | None = None
+    volume: Most | None = None
 
 
 Check = Callable[[Floor, Machine, Gpu, Context], Reason | None]

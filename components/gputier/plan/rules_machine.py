@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gputier import units
 from gputier.catalog import Gpu
+from gputier.catalog.disks import Most
 from gputier.plan.machine import Machine
 from gputier.plan.reasons import (
     UNKNOWN,
@@ -116,17 +117,23 @@ def scratch(floor: Floor, m: Machine, _g: Gpu, _c: Context) -> Reason | None:
 GP3_MAX_MB_S, GP3_MAX_IOPS = 2000.0, 80000.0
 
 
-def disk_speeds(m: Machine) -> tuple[float | None, float | None]:
-    """MB/s that local NVMe and one attached volume sustain: None where nothing is known, 0 none."""
+def disk_speeds(m: Machine, volume: Most | None = None) -> tuple[float | None, float | None]:
+    """MB/s that local NVMe and one attached volume sustain: None where nothing is known, 0 none.
+    `volume` is what one of the declared size gives (Google)."""
     disks = m.nvme_disks
     nvme = None if disks is None else disks * NVME_MB_S_PER_DISK
+    if m.type.cloud == "gcp":
+        return nvme, volume.throughput if volume else None
     limit = m.type.volume_mb_s
     return nvme, None if limit is None else min(limit, GP3_MAX_MB_S)
 
 
-def disk_throughput(floor: Floor, m: Machine, _g: Gpu, _c: Context) -> Reason | None:
+def disk_throughput(floor: Floor, m: Machine, _g: Gpu, c: Context) -> Reason | None:
     wanted = bound(floor, m)
-    nvme, volume = disk_speeds(m)
+    nvme, volume = disk_speeds(m, c.volume)
+    # A Persistent Disk is as fast as it is large: what a tier asks for makes none larger.
+    if m.type.cloud == "gcp" and floor.origin != "workload":
+        volume = None
     if (nvme or 0) >= wanted or (volume or 0) >= wanted:
         return None
     parts = [
@@ -139,8 +146,10 @@ def disk_throughput(floor: Floor, m: Machine, _g: Gpu, _c: Context) -> Reason | 
     return Reason("disk_throughput", f"≥ {units.mb_s(wanted)}", ", ".join(parts), relax, gap)
 
 
-def disk_iops(floor: Floor, m: Machine, _g: Gpu, _c: Context) -> Reason | None:
+def disk_iops(floor: Floor, m: Machine, _g: Gpu, c: Context) -> Reason | None:
     limit = m.type.volume_iops
     has = None if limit is None else min(limit, GP3_MAX_IOPS)
+    if m.type.cloud == "gcp":
+        has = c.volume.iops if c.volume else None
     relax = way_out("disk.iops", has)
     return at_least("disk_iops", floor.number, has, lambda v: f"{v:,.0f} IOPS sustained", relax)

@@ -16,6 +16,7 @@ from gputier.catalog import HOME_REGIONS, Catalog, InstanceType, Price
 from gputier.plan import market as markets
 from gputier.plan import price as prices
 from gputier.plan.contract import Contract, contract_of
+from gputier.plan.disks_gcp import best_of
 from gputier.plan.machine import Machine
 from gputier.plan.market import Market, Places
 from gputier.plan.need import Need, scales
@@ -126,7 +127,8 @@ def verdict(ask: Ask, row: InstanceType, active: Active) -> Verdict:
 
 def _hardware_reasons(ask: Ask, machine: Machine, active: Active) -> tuple[Reason, ...]:
     burst = ask.need.workload.network.burst
-    context = Context(burst, machine.nodes > 1, ask.contract)
+    volume = best_of(ask.catalog, machine, ask.need.workload.disk.data)
+    context = Context(burst, machine.nodes > 1, ask.contract, volume)
     gpu = ask.catalog.gpus[machine.type.gpu_model]
     found = [check(floor, machine, gpu, context) for check, floor in active]
     found.append(_fit_reason(ask, machine))
@@ -162,22 +164,30 @@ def _compositions(ask: Ask, row: InstanceType) -> list[Machine]:
     nodes, sizing = _nodes(ask, row)
     floor_gib = ask.need.memory_floor_gib
     plain = Machine(row, None, 0, nodes, sizing, floor_gib)
-    ssd = _ssd_count(ask.need, plain)
+    ssd = _ssd_count(ask, plain)
     if row.vcpu_range is None:
         return [plain._replace(ssd_count=ssd) if ssd else plain]
     machines = [
         Machine(row, host, ssd, nodes, sizing, floor_gib) for host in ask.catalog.hosts_of(row)
     ]
     # A host with no fewer vCPUs and no less memory than another that fits too only costs more.
-    return _smallest(machines, ask.need)
+    return _smallest(machines, ask)
 
 
-def _smallest(machines: list[Machine], need: Need) -> list[Machine]:
-    """The hosts that meet the vCPU and memory floors and are not dominated; the largest when
-    none does, so that the ledger shows how far off the row is at its best."""
+def _smallest(machines: list[Machine], ask: Ask) -> list[Machine]:
+    """The hosts that meet the floors which depend on a host, and are not dominated; the largest
+    when none does, so that the ledger shows how far off the row is at its best."""
+
+    need = ask.need
 
     def meets(m: Machine) -> bool:
-        has = {"vcpu": m.vcpus, "host_memory": m.memory_gib, "network": m.network_sustained_gbps}
+        volume = best_of(ask.catalog, m, need.workload.disk.data)
+        has = {
+            "disk_iops": volume.iops if volume else None,
+            "vcpu": m.vcpus,
+            "host_memory": m.memory_gib,
+            "network": m.network_sustained_gbps,
+        }
         wanted = [
             (need.floors[rule], value or 0) for rule, value in has.items() if rule in need.floors
         ]
@@ -215,16 +225,19 @@ def _nodes(ask: Ask, row: InstanceType) -> tuple[int, Sizing | None]:
     return high, need.sizing(row.gpu_devices * high)
 
 
-def _ssd_count(need: Need, machine: Machine) -> int:
+def _ssd_count(ask: Ask, machine: Machine) -> int:
     """Local SSDs to attach: the fewest that meet the scratch and throughput floors."""
-    row = machine.type
+    need, row = ask.need, machine.type
     scratch, speed = need.floors.get("scratch"), need.floors.get("disk_throughput")
     if not row.attachable_ssd_counts or (scratch is None and speed is None):
         return 0
     gib = bound(scratch, machine) if scratch else 0.0
     disks = ceil(bound(speed, machine) / NVME_MB_S_PER_DISK) if speed else 0
-    if speed and (row.volume_mb_s or 0) >= bound(speed, machine):
-        disks = 0
+    data = need.workload.disk.data
+    if speed and speed.origin == "workload" and data:
+        volume = best_of(ask.catalog, machine, data)
+        if volume and volume.throughput >= bound(speed, machine):
+            disks = 0  # the data volume gives it
     have_gib, have_disks = row.local_nvme_gib or 0.0, row.local_nvme_count or 0
     each = row.attachable_ssd_gib or 0.0
 

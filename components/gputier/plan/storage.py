@@ -1,7 +1,7 @@
 """Volumes of one machine and what they cost a month.
 
-AWS volumes are gp3: 3,000 IOPS and 125 MB/s are in the price, more is billed. GCP volumes are
-pd-balanced, or hyperdisk-balanced on families that refuse Persistent Disk.
+AWS volumes are gp3: 3,000 IOPS and 125 MB/s are in the price, more is billed. What GCP volumes are
+follows from what the family boots from, and from the speed (`disks_gcp`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,16 @@ from math import ceil
 from typing import NamedTuple
 
 from gputier.catalog import Catalog
+from gputier.catalog.disks import Most
 from gputier.errors import Problem
+from gputier.plan.disks_gcp import (
+    ROOT_GIB,
+    best_of,
+    disk_problems,
+    kind_of,
+    parts_of,
+    settings_of,
+)
 from gputier.plan.machine import Machine
 from gputier.plan.need import Need, scales
 from gputier.plan.reasons import bound
@@ -19,9 +28,6 @@ from gputier.plan.rules_machine import disk_speeds
 from gputier.units import HOURS_PER_MONTH
 from gputier.workload.declare import PRODUCTION
 
-#: Root volume of a machine, GiB. Our own default (unverified): an image with driver and CUDA
-#: toolkits, containers and wheels beside it.
-ROOT_GIB = 100.0
 GP3_FREE_IOPS, GP3_FREE_MB_S = 3000, 125
 #: gp3 is 65,536 GiB at most (EC2 API 2016-11-15, CreateVolume); 500 IOPS per GiB, and a quarter of
 #: a MiB/s per IOPS (EBS user guide, General Purpose SSD volumes).
@@ -97,8 +103,8 @@ def plan_storage(
     disk = need.workload.disk
     alone = not scales(need.workload) and machine.nodes == 1 and need.purpose in KEEPS_DATA
     persist = alone if disk.persist is None else disk.persist
-    speed = _volume_speed(need, machine)
-    volumes = _volumes(need, site, speed, (alone, persist))
+    speed = _volume_speed(catalog, need, machine)
+    volumes = _volumes(catalog, need, site, (alone, persist))
     machines, hours = running
     total, borrowed = 0.0, False
     known = True
@@ -127,28 +133,33 @@ def plan_storage(
 
 
 def _volumes(
-    need: Need, site: Site, speed: float | None, stay: tuple[bool, bool]
+    catalog: Catalog, need: Need, site: Site, stay: tuple[bool, bool]
 ) -> tuple[Volume, ...]:
     """The root volume, and the data volume where one is asked for. Without one it is the root
     volume that gives the speed a machine was taken for."""
-    disk, kind = need.workload.disk, _kind(site.machine)
-    alone, persist = stay
-    fast, plain = _settings(kind, speed, disk.iops), _settings(kind, None, None)
+    disk, (alone, persist) = need.workload.disk, stay
+    wanted = Most(_volume_speed(catalog, need, site.machine) or 0.0, disk.iops or 0.0)
+    root_gib, none = ceil(ROOT_GIB), Most(0.0, 0.0)
+    of_root = none if disk.data else wanted
     device = next((d for os, d in ROOT_DEVICES.items() if site.os.startswith(os)), ROOT_DEVICE)
-    root = Volume(kind, ceil(ROOT_GIB), *(plain if disk.data else fast), device, None, alone)
+    kind = _kind(catalog, site.machine, root_gib, of_root)
+    root = Volume(kind, root_gib, *_settings(catalog, kind, of_root), device, None, alone)
     if not disk.data:
         return (root,)
     kept = need.environment in PRODUCTION
-    data = Volume(kind, ceil(disk.data), *fast, DATA_DEVICE, disk.snapshot, persist, kept)
+    gib = ceil(disk.data)
+    kind = _kind(catalog, site.machine, gib, wanted)
+    fast = _settings(catalog, kind, wanted)
+    data = Volume(kind, gib, *fast, DATA_DEVICE, disk.snapshot, persist, kept)
     return root, data
 
 
-def _settings(kind: str, speed: float | None, iops: int | None) -> tuple[int | None, int | None]:
+def _settings(catalog: Catalog, kind: str, wanted: Most) -> tuple[int | None, int | None]:
     """IOPS and MB/s that a volume is set to: what is in the price is the least."""
     if kind != "gp3":
-        return None, None
-    throughput = max(GP3_FREE_MB_S, ceil(speed or 0))
-    return max(GP3_FREE_IOPS, iops or 0, GP3_IOPS_PER_MB_S * throughput), throughput
+        return settings_of(catalog, kind, wanted)
+    throughput = max(GP3_FREE_MB_S, ceil(wanted.throughput))
+    return max(GP3_FREE_IOPS, ceil(wanted.iops), GP3_IOPS_PER_MB_S * throughput), throughput
 
 
 def _key(catalog: Catalog, need: Need, site: Site) -> tuple[KeyPlan | None, float | None, bool]:
@@ -175,9 +186,14 @@ def _notes(volumes: tuple[Volume, ...], site: Site, key: KeyPlan | None) -> Iter
         yield f"Auto Scaling is granted the use of {key.id}"
 
 
-def storage_problems(storage: StoragePlan) -> Iterator[Problem]:
+def storage_problems(catalog: Catalog, machine: Machine, storage: StoragePlan) -> Iterator[Problem]:
     """What no volume of its size can be, at its field of the workload. What none can be at all, the
     rules of selection know."""
+    if machine.type.cloud == "gcp":
+        fast = storage.data or storage.root
+        wanted = Most(storage.throughput_mb_s or 0.0, storage.iops or 0.0)
+        yield from disk_problems(catalog, machine, (fast.kind, fast.gib), wanted)
+        return
     for volume in filter(None, (storage.root, storage.data)):
         if volume.iops is None:
             continue
@@ -192,24 +208,23 @@ def storage_problems(storage: StoragePlan) -> Iterator[Problem]:
             yield Problem("disk.data", message, f"`disk.data: {need}GiB`, or less speed")
 
 
-def _volume_speed(need: Need, machine: Machine) -> float | None:
+def _volume_speed(catalog: Catalog, need: Need, machine: Machine) -> float | None:
     """MB/s the volume must be set to. What a tier asks for, local NVMe may give already; an own
     word is for a data volume where the machine can drive one that fast."""
     floor = need.floors.get("disk_throughput")
     wanted = bound(floor, machine) if floor else None
-    nvme, volume = disk_speeds(machine)
+    nvme, volume = disk_speeds(machine, best_of(catalog, machine, need.workload.disk.data))
     if floor is not None and wanted is not None and (nvme or 0) >= wanted:
         own = floor.origin == "workload" and need.workload.disk.data is not None
         wanted = wanted if own and (volume or 0) >= wanted else None
     return wanted
 
 
-def _kind(machine: Machine) -> str:
+def _kind(catalog: Catalog, machine: Machine, gib: int, wanted: Most) -> str:
     if machine.type.cloud == "aws":
         return "gp3"
     if machine.type.cloud == "gcp":
-        boots = machine.type.boot_volumes
-        return "pd-balanced" if "pd-balanced" in boots else boots[0] if boots else "unknown"
+        return kind_of(catalog, machine, gib, wanted)
     return "unknown"
 
 
@@ -217,7 +232,8 @@ def _volume_price(
     catalog: Catalog, machine: Machine, region: str, volume: Volume
 ) -> tuple[float | None, bool]:
     """USD a month of one volume, and whether a figure is borrowed from the reference region."""
-    parts: tuple[tuple[str, float], ...] = ((volume.kind, volume.gib),)
+    settings = (volume.iops, volume.throughput_mb_s)
+    parts = tuple(parts_of(catalog, volume.kind, volume.gib, settings))
     if volume.kind == "gp3":
         extra_speed = (volume.throughput_mb_s or 0) - GP3_FREE_MB_S
         extra_iops = (volume.iops or 0) - GP3_FREE_IOPS
