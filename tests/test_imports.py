@@ -36,8 +36,10 @@ TABLE: dict[str, Row] = {
     "lock": Row(f"{FACTS} plan node"),
     "boot": Row(f"{FACTS} plan node templates", "jinja2"),
     "api": Row(f"{FACTS} plan lock"),
+    # What clouds have alike.
+    "deploy": Row(DEPLOYED, "pulumi"),
     # A cloud uploads the node's bundle.
-    **{cloud: Row(f"{DEPLOYED} node", f"pulumi pulumi_{cloud}") for cloud in CLOUDS},
+    **{cloud: Row(f"{DEPLOYED} deploy node", f"pulumi pulumi_{cloud}") for cloud in CLOUDS},
     "review": Row(f"{DEPLOYED} templates", "jinja2 urllib3"),
     # Asked live, by packages that only its sessions load, when they are used.
     "account": Row(f"{DEPLOYED} node", "boto3 botocore google urllib3"),
@@ -53,7 +55,7 @@ TABLE: dict[str, Row] = {
     # policies/__main__.py, which serves the pack.
     "__main__": Row("gputier_policies", "pulumi_policy"),
     # What a project's own `__main__.py` calls; an installed wheel has it.
-    "program": Row(f"{DEPLOYED} {' '.join(CLOUDS)}", "pulumi"),
+    "program": Row(f"{DEPLOYED} deploy {' '.join(CLOUDS)}", "pulumi"),
     "stacks": Row("program"),
 }
 

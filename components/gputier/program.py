@@ -7,21 +7,27 @@ deployed = main()    # a project's whole __main__.py; what is yours goes below i
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
+from typing import Protocol, cast
 
 import pulumi
 from pulumi.runtime import config
 
-from gputier.aws import Deployed, Deployment, deploy
 from gputier.catalog import Catalog, load
-from gputier.errors import GputierError, Problem, StaleLock
+from gputier.deploy import Deployed, Deployment, Prepared
+from gputier.errors import GputierError, InvalidInput, Problem, StaleLock
 from gputier.lock import Bundle, lock_command, lock_path, read_lock
 from gputier.lock.locked import locked_plan
 from gputier.plan.known import KnownNames
 from gputier.workload import Declaration
 from gputier.workload.engine import read_engine
 from gputier.workload.known import asking
+
+#: Where stacks can be deployed.
+CLOUDS = ("aws", "gcp")
 
 
 def main() -> Deployed:
@@ -62,10 +68,69 @@ def _deployed(declared: Declaration, catalog: Catalog) -> Deployed:
         plan = locked_plan(lock, declared, name, catalog)
         entry = lock.entries[name]
         found.append(Deployment(plan, Bundle(entry.bundle, entry.bundle_version)))
+    made = [make() for make in _prepared(found, catalog, declared)]
+    fleets = {name: fleet for one in made for name, fleet in one.fleets.items()}
+    return Deployed(fleets, [kept for one in made for kept in one.kept])
+
+
+def _prepared(
+    found: Sequence[Deployment], catalog: Catalog, declared: Declaration
+) -> list[Prepared]:
+    """What makes each cloud's fleets. Everything that any of them refuses is said at once, and
+    before anything is made on one."""
+    prepared: list[Prepared] = []
+    refused: list[GputierError] = []
+    for cloud, own in _by_cloud(found).items():
+        try:
+            prepared.append(_cloud(cloud, own).prepare(own, catalog))
+        except GputierError as error:
+            refused.append(error)
+    if not refused:
+        return prepared
+    # A plan knows no file: its problems get the lines of the declaration.
+    at = declared.positions.at
+    problems = [p for error in refused for p in error.problems]
+    raise type(refused[0])([replace(p, position=p.position or at(p.path)) for p in problems])
+
+
+def _by_cloud(found: Sequence[Deployment]) -> dict[str, list[Deployment]]:
+    clouds: dict[str, list[Deployment]] = {}
+    for one in found:
+        cloud = one.plan.chosen.verdict.type.cloud if one.plan.chosen else ""
+        clouds.setdefault(cloud, []).append(one)
+    return clouds
+
+
+class _Cloud(Protocol):
+    """What a cloud's package has for a stack."""
+
+    def prepare(self, deployments: Sequence[Deployment], catalog: Catalog) -> Prepared: ...
+
+
+def _cloud(name: str, own: Sequence[Deployment]) -> _Cloud:
+    """The package of a cloud, with its SDK: it takes a second to load, and a stack that does not
+    use the cloud need not have it installed.
+
+    Raises `InvalidInput` at each workload where it is not there.
+    """
+    if name not in CLOUDS:
+        raise InvalidInput(list(_nowhere(name, own)))
     try:
-        return deploy(found, catalog)
-    except GputierError as error:
-        # A plan knows no file: its problems get the lines of the declaration.
-        at = declared.positions.at
-        placed = [replace(p, position=p.position or at(p.path)) for p in error.problems]
-        raise type(error)(placed) from None
+        return cast(_Cloud, import_module(f"gputier.{name}"))
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != f"pulumi_{name}":
+            raise
+        message = f"it is locked on {name}, and Pulumi's SDK for {name} is not installed"
+        hint = f"pip install 'gputier[{name}]'"
+        raise InvalidInput([Problem(_at(one), message, hint) for one in own]) from None
+
+
+def _nowhere(cloud: str, own: Sequence[Deployment]) -> Iterator[Problem]:
+    way = " or ".join(f"`clouds: [{name}]`" for name in CLOUDS)
+    what = f"is planned on {cloud}, which nothing here deploys to" if cloud else "has no machine"
+    for one in own:
+        yield Problem(_at(one), f"`{one.plan.name}` {what}", way)
+
+
+def _at(one: Deployment) -> str:
+    return f"workloads.{one.plan.name}"

@@ -19,9 +19,10 @@ from gputier.aws.network import Existing, Network, Stand, security_group
 from gputier.aws.place import Place, place_of
 from gputier.aws.refused import problems_of
 from gputier.aws.scaling import Hours, Scaling
-from gputier.aws.stack import Deployed, Deployment, deploy
+from gputier.aws.stack import deploy, prepare
 from gputier.aws.storage import Storage
 from gputier.aws.store import Store
+from gputier.deploy import Deployed, Deployment
 
 __all__ = [
     "Alerts",
@@ -45,6 +46,7 @@ __all__ = [
     "Store",
     "deploy",
     "place_of",
+    "prepare",
     "problems_of",
     "security_group",
 ]

@@ -17,15 +17,14 @@ from gputier.aws.machine import Parts
 from gputier.aws.monitoring import TELLS, TELLS_ANOMALIES, Alerts, Monitoring
 from gputier.aws.network import Existing, Network, Stand, security_group
 from gputier.aws.place import place_of
-from gputier.aws.refused import refuse
+from gputier.aws.refused import problems_of
 from gputier.aws.scaling import Hours, Scaling
 from gputier.aws.stop import Stop, Target, a_group, a_machine
 from gputier.aws.storage import Storage
 from gputier.aws.store import Store
-from gputier.boot import Bundle as Rendering
-from gputier.boot import Rendered, Stack, render
 from gputier.catalog import Catalog, load
-from gputier.errors import InvalidInput, Problem
+from gputier.deploy import Fleet, refuse, rendered, same_name
+from gputier.deploy.fleet import maybe, port_of
 from gputier.lock import Bundle, current_bundle
 from gputier.plan import Chosen, WorkloadPlan
 from gputier.plan.region import networks
@@ -45,7 +44,7 @@ class Given(NamedTuple):
     catalog: Catalog | None = None
 
 
-class GpuFleet(pulumi.ComponentResource):
+class GpuFleet(Fleet):
     """The machines of one planned workload, with everything that belongs to them alone.
 
     `name` is the workload's, as the plan has it. `network` and `store` are shared by the fleets of
@@ -54,13 +53,6 @@ class GpuFleet(pulumi.ComponentResource):
     Raises `InvalidInput` for what cannot be deployed, before anything is made.
     """
 
-    machine: pulumi.Output[str]
-    usd_per_hour: pulumi.Output[float | None]
-    usd_per_month: pulumi.Output[float | None]
-    group_name: pulumi.Output[str | None]
-    connect: pulumi.Output[dict[str, str]]
-    gate_state: pulumi.Output[str]
-    dashboard_url: pulumi.Output[str]
     topic: pulumi.Output[str]
 
     def __init__(
@@ -75,15 +67,15 @@ class GpuFleet(pulumi.ComponentResource):
     ) -> None:
         given = given or Given()
         bundle = given.bundle or current_bundle()
-        _same_name(name, plan)
-        refuse([(plan, bundle)])
+        same_name(name, plan)
+        refuse(problems_of(plan, bundle))
         chosen = plan.chosen
         if chosen is None:
             raise ValueError(f"no machine was chosen for {name}")
-        super().__init__("gputier:aws:GpuFleet", name, None, _renamed(chosen, opts))
+        super().__init__("aws", name, chosen, opts)
         self._place, self._chosen, self._given = place_of(plan), chosen, given
         self._image = given.image or image.image_ids([plan], self)[name]
-        self._rendered = _rendered(plan, bundle, given.catalog or load())
+        self._rendered = rendered(plan, bundle, given.catalog or load())
         self._store = store or Store(
             self._place.region,
             self._place.region,
@@ -91,21 +83,14 @@ class GpuFleet(pulumi.ComponentResource):
             tags=chosen.fleet.tags,
             opts=self._child(),
         )
-        # What a machine finds when it boots: it fetches its bundle with its rights, by its way out.
-        self._first: list[pulumi.Resource] = [self._store.upload(bundle)]
+        self._first.append(self._store.upload(bundle))
         parts = self._parts(self._stand(network, plan))
         image.warn(name, chosen.boot.image, self)
         self.topic = self._topic()
         own, target = self._group(parts) if chosen.fleet.shape == "group" else self._machine(parts)
         self._watch(own)
         self._bound(target)
-        self._export()
-
-    def _child(self) -> pulumi.ResourceOptions:
-        return pulumi.ResourceOptions(parent=self)
-
-    def _last(self) -> pulumi.ResourceOptions:
-        return pulumi.ResourceOptions(parent=self, depends_on=self._first)
+        self._told(chosen)
 
     def _stand(self, network: Network | Existing | None, plan: WorkloadPlan) -> Stand:
         if isinstance(network, Existing):
@@ -152,7 +137,7 @@ class GpuFleet(pulumi.ComponentResource):
         group = Group(place, chosen, parts, opts=self._last())
         Scaling(place, chosen.scaling, group=group.name, opts=self._child())
         region, target = place.region, outputs.first_of_group(place.region, place.names.of("group"))
-        self.group_name = group.name.apply(_maybe)
+        self.group_name = group.name.apply(maybe)
         self.connect = group.name.apply(lambda _: _connect(region, target, chosen))
         self.gate_state = group.name.apply(lambda name: outputs.group_state(region, name))
         return group.name, a_group(group.name)
@@ -193,63 +178,13 @@ class GpuFleet(pulumi.ComponentResource):
         if budget.anomalies:
             Anomalies(place, budget, topic=self.topic, opts=self._child())
 
-    def _export(self) -> None:
-        chosen = self._chosen
-        self.machine = pulumi.Output.from_input(chosen.verdict.machine.instance_type)
-        self.usd_per_hour = pulumi.Output.from_input(_money(chosen.usd_per_hour))
-        self.usd_per_month = pulumi.Output.from_input(_money(chosen.usd_per_month))
-        self.register_outputs(self.outputs())
-
     def outputs(self) -> dict[str, pulumi.Output[object]]:
         """Everything that a person wants to see of a fleet, by name."""
-        return {
-            "machine": self.machine,
-            "usd_per_hour": self.usd_per_hour,
-            "usd_per_month": self.usd_per_month,
-            "group_name": self.group_name,
-            "connect": self.connect,
-            "gate_state": self.gate_state,
-            "dashboard_url": self.dashboard_url,
-            "alerts_topic": self.topic,
-        }
-
-
-def _same_name(name: str, plan: WorkloadPlan) -> None:
-    """Names in the cloud are the plan's; under another name two fleets would have the same."""
-    if name != plan.name:
-        raise InvalidInput(
-            Problem(
-                name,
-                f"the fleet is called `{name}`, and its plan is of workload `{plan.name}`",
-                f'give the plan its name: gputier.plan(..., name="{name}")',
-            )
-        )
-
-
-def _renamed(chosen: Chosen, opts: pulumi.ResourceOptions | None) -> pulumi.ResourceOptions:
-    """The caller's options, and the former name as an alias. Parts follow: their names begin with
-    the fleet's."""
-    was = chosen.fleet.was
-    alias = pulumi.ResourceOptions(aliases=[pulumi.Alias(name=was)] if was else None)
-    return pulumi.ResourceOptions.merge(opts, alias)
-
-
-def _rendered(plan: WorkloadPlan, bundle: Bundle, catalog: Catalog) -> Rendered:
-    stack = Stack(pulumi.get_project(), pulumi.get_stack())
-    return render(plan, catalog, stack, Rendering(bundle.sha256, bundle.version))
-
-
-def _money(usd: float | None) -> float | None:
-    """As the lock has it: what a float drags along would be another output for the same price."""
-    return None if usd is None else round(usd, 6)
-
-
-def _maybe(name: str) -> str | None:
-    return name
+        return {**super().outputs(), "alerts_topic": self.topic}
 
 
 def _connect(region: str, target: str, chosen: Chosen) -> dict[str, str]:
-    port = outputs.port_of(chosen)
+    port = port_of(chosen)
     return {
         "shell": outputs.shell(region, target),
         "forward": outputs.forward(region, target, port),

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 import pulumi
 import pulumi_aws as aws
 
-from gputier.aws.place import stack_name
+from gputier.deploy import stack_name
 from gputier.errors import InvalidInput, Problem
 from gputier.plan import ImagePlan, WorkloadPlan
 from gputier.plan.boot import PLACEHOLDER_HINT

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from gputier.plan import Chosen
-
-#: Where a port forward ends when no container says otherwise: SSH.
-SSH = 22
+from gputier.deploy.fleet import SSH
 
 
 def shell(region: str, target: str) -> str:
@@ -21,12 +18,6 @@ def forward(region: str, target: str, port: int) -> str:
     ports = shlex.quote(f"portNumber={port},localPortNumber={local}")
     document = "--document-name AWS-StartPortForwardingSession"
     return f"{shell(region, target)} {document} --parameters {ports}"
-
-
-def port_of(chosen: Chosen) -> int:
-    """The port that is worth a forward: the container's first, else SSH's."""
-    container = chosen.boot.container
-    return container.ports[0] if container and container.ports else SSH
 
 
 def first_of_group(region: str, group: str) -> str:

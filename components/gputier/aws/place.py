@@ -29,11 +29,6 @@ class Place(NamedTuple):
         return f"{self.name}-{word}"
 
 
-def stack_name() -> str:
-    """The stack's name as our commands take it, without an organisation."""
-    return pulumi.get_stack().rsplit("/", 1)[-1]
-
-
 def place_of(plan: WorkloadPlan) -> Place:
     """The place of a planned fleet in the stack that is being deployed."""
     if plan.chosen is None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 
 import pulumi
 
-from gputier.aws.place import stack_name
-from gputier.errors import InvalidInput, Problem
-from gputier.lock import Bundle, current_bundle
+from gputier.deploy import bundle_problems
+from gputier.errors import Problem
+from gputier.lock import Bundle
 from gputier.plan import WorkloadPlan
 from gputier.plan.boot import PLACEHOLDER_HINT
 from gputier.plan.budget import BudgetPlan
@@ -20,17 +19,6 @@ from gputier.workload.declare import PRODUCTION
 #: more what stops a fleet (budgets API 2016-10-20,
 #: NotificationWithSubscribersList: 10).
 MOST_ALERTS = 9
-
-
-def refuse(plans: Iterable[tuple[WorkloadPlan, Bundle]]) -> None:
-    """Raises `InvalidInput` for what cannot be deployed."""
-    problems = [
-        replace(problem, hint=problem.hint.replace("STACK", stack_name()))
-        for plan, bundle in plans
-        for problem in problems_of(plan, bundle)
-    ]
-    if problems:
-        raise InvalidInput(problems)
 
 
 def problems_of(plan: WorkloadPlan, bundle: Bundle) -> Iterator[Problem]:
@@ -68,20 +56,3 @@ def _alerts_problems(budget: BudgetPlan, at: str) -> Iterator[Problem]:
         beside = "the forecast and what stops the fleet" if budget.stops else "the forecast"
         message = f"AWS takes {most} alerts beside {beside}, not {given}"
         yield Problem(f"{at}.budget.alerts", message, "fewer percentages")
-
-
-def bundle_problems(name: str, bundle: Bundle) -> Iterator[Problem]:
-    """A bundle that this release cannot build cannot be uploaded by it either."""
-    if bundle.sha256 == current_bundle().sha256:
-        return
-    ours = current_bundle().version
-    message = (
-        f"the lock pins node bundle {bundle.sha256[:12]} of gputier {bundle.version}, and this is"
-        f" another gputier ({ours}), which builds another one"
-        if bundle.sha256
-        else "the lock is of a release that pinned no node bundle"
-    )
-    hint = f"`gputier lock STACK --upgrade {name}` takes this release's"
-    if bundle.sha256:
-        hint += f"; or deploy with the gputier {bundle.version} that built it"
-    yield Problem(f"workloads.{name}", message, hint)

@@ -1,6 +1,7 @@
 """Google Cloud: planned workloads as Pulumi components. All decisions are in the plan; this wires
-them. Not whole yet: the program of a stack refuses to deploy to Google until it is."""
+them."""
 
+from gputier.deploy import Deployed, Deployment
 from gputier.gcp.budget import Budget
 from gputier.gcp.fleet import Given, GpuFleet
 from gputier.gcp.group import Group
@@ -12,7 +13,7 @@ from gputier.gcp.network import Doors, Existing, Interface, Network, Stand, fire
 from gputier.gcp.place import Place, place_of
 from gputier.gcp.refused import problems_of
 from gputier.gcp.scaling import Hours, Scaling
-from gputier.gcp.stack import Deployed, Deployment, deploy
+from gputier.gcp.stack import deploy, prepare
 from gputier.gcp.storage import Storage
 from gputier.gcp.store import Store
 
@@ -40,5 +41,6 @@ __all__ = [
     "deploy",
     "firewall",
     "place_of",
+    "prepare",
     "problems_of",
 ]

@@ -6,11 +6,10 @@ from typing import NamedTuple
 
 import pulumi
 
-from gputier.boot import Bundle as Rendering
-from gputier.boot import Rendered, Stack, render
 from gputier.boot.health import health_check
 from gputier.catalog import Catalog, load
-from gputier.errors import InvalidInput, Problem
+from gputier.deploy import Fleet, refuse, rendered, same_name
+from gputier.deploy.fleet import maybe, port_of
 from gputier.gcp import image, outputs
 from gputier.gcp.budget import Budget
 from gputier.gcp.group import Group
@@ -20,7 +19,7 @@ from gputier.gcp.machine import Parts
 from gputier.gcp.monitoring import Monitoring
 from gputier.gcp.network import Doors, Existing, Network, Stand, firewall
 from gputier.gcp.place import place_of
-from gputier.gcp.refused import refuse
+from gputier.gcp.refused import problems_of
 from gputier.gcp.scaling import Hours, Scaling
 from gputier.gcp.stop import Stop, Target, Topic, a_group, a_machine
 from gputier.gcp.storage import Storage
@@ -48,7 +47,7 @@ class Given(NamedTuple):
     catalog: Catalog | None = None
 
 
-class GpuFleet(pulumi.ComponentResource):
+class GpuFleet(Fleet):
     """The machines of one planned workload, with everything that belongs to them alone.
 
     `name` is the workload's, as the plan has it. `network` and `store` are shared by the fleets of
@@ -56,14 +55,6 @@ class GpuFleet(pulumi.ComponentResource):
 
     Raises `InvalidInput` for what cannot be deployed, before anything is made.
     """
-
-    machine: pulumi.Output[str]
-    usd_per_hour: pulumi.Output[float | None]
-    usd_per_month: pulumi.Output[float | None]
-    group_name: pulumi.Output[str | None]
-    connect: pulumi.Output[dict[str, str]]
-    gate_state: pulumi.Output[str]
-    dashboard_url: pulumi.Output[str]
 
     def __init__(
         self,
@@ -77,16 +68,16 @@ class GpuFleet(pulumi.ComponentResource):
     ) -> None:
         given = given or Given()
         bundle = given.bundle or current_bundle()
-        _same_name(name, plan)
-        refuse([(plan, bundle)])
+        same_name(name, plan)
+        refuse(problems_of(plan, bundle))
         chosen = plan.chosen
         if chosen is None:
             raise ValueError(f"no machine was chosen for {name}")
-        super().__init__("gputier:gcp:GpuFleet", name, None, _renamed(chosen, opts))
+        super().__init__("gcp", name, chosen, opts)
         self._place, self._chosen, self._given = place_of(plan), chosen, given
         self._workstation = plan.need.purpose == WORKSTATION
         self._image = given.image or image.image_links([plan], self)[name]
-        self._rendered = _rendered(plan, bundle, given.catalog or load())
+        self._rendered = rendered(plan, bundle, given.catalog or load())
         self._store = store or Store(
             self._place.region,
             self._place.region,
@@ -94,8 +85,7 @@ class GpuFleet(pulumi.ComponentResource):
             labels=chosen.fleet.tags,
             opts=self._child(),
         )
-        # What a machine finds when it boots: it fetches its bundle with its rights, by its way out.
-        self._first: list[pulumi.Resource] = [self._store.upload(bundle)]
+        self._first.append(self._store.upload(bundle))
         parts = self._parts(self._stand(network, plan))
         image.warn(name, chosen.boot.image, self)
         if parts.health and parts.health.note:
@@ -104,13 +94,7 @@ class GpuFleet(pulumi.ComponentResource):
         target = self._group(parts) if grouped else self._machine(parts)
         self._watch()
         self._bound(target)
-        self._export()
-
-    def _child(self) -> pulumi.ResourceOptions:
-        return pulumi.ResourceOptions(parent=self)
-
-    def _last(self) -> pulumi.ResourceOptions:
-        return pulumi.ResourceOptions(parent=self, depends_on=self._first)
+        self._told(chosen)
 
     def _stand(self, network: Network | Existing | None, plan: WorkloadPlan) -> Stand:
         if not isinstance(network, Network):
@@ -158,7 +142,7 @@ class GpuFleet(pulumi.ComponentResource):
         name, where = place.names.of("group"), outputs.where(place.region, group.zone)
         zone = group.zone or outputs.first_of_group(name, where, "instance.scope(zones).segment(0)")
         machine = outputs.first_of_group(name, where, "instance.basename()")
-        self.group_name = group.name.apply(_maybe)
+        self.group_name = group.name.apply(maybe)
         self.connect = group.name.apply(lambda _: _connect(zone, machine, chosen))
         self.gate_state = group.name.apply(lambda found: outputs.group_state(found, where))
         return a_group(place, group.zone, scaled=scaling is not None)
@@ -193,62 +177,9 @@ class GpuFleet(pulumi.ComponentResource):
         if topic is not None:
             Stop(place, target, made.budget, topic, channels=channels, opts=self._child())
 
-    def _export(self) -> None:
-        chosen = self._chosen
-        self.machine = pulumi.Output.from_input(chosen.verdict.machine.instance_type)
-        self.usd_per_hour = pulumi.Output.from_input(_money(chosen.usd_per_hour))
-        self.usd_per_month = pulumi.Output.from_input(_money(chosen.usd_per_month))
-        self.register_outputs(self.outputs())
-
-    def outputs(self) -> dict[str, pulumi.Output[object]]:
-        """Everything that a person wants to see of a fleet, by name."""
-        return {
-            "machine": self.machine,
-            "usd_per_hour": self.usd_per_hour,
-            "usd_per_month": self.usd_per_month,
-            "group_name": self.group_name,
-            "connect": self.connect,
-            "gate_state": self.gate_state,
-            "dashboard_url": self.dashboard_url,
-        }
-
-
-def _same_name(name: str, plan: WorkloadPlan) -> None:
-    """Names in the cloud are the plan's; under another name two fleets would have the same."""
-    if name != plan.name:
-        raise InvalidInput(
-            Problem(
-                name,
-                f"the fleet is called `{name}`, and its plan is of workload `{plan.name}`",
-                f'give the plan its name: gputier.plan(..., name="{name}")',
-            )
-        )
-
-
-def _renamed(chosen: Chosen, opts: pulumi.ResourceOptions | None) -> pulumi.ResourceOptions:
-    """The caller's options, and the former name as an alias. Parts follow: their names begin with
-    the fleet's."""
-    was = chosen.fleet.was
-    alias = pulumi.ResourceOptions(aliases=[pulumi.Alias(name=was)] if was else None)
-    return pulumi.ResourceOptions.merge(opts, alias)
-
-
-def _rendered(plan: WorkloadPlan, bundle: Bundle, catalog: Catalog) -> Rendered:
-    stack = Stack(pulumi.get_project(), pulumi.get_stack())
-    return render(plan, catalog, stack, Rendering(bundle.sha256, bundle.version))
-
-
-def _money(usd: float | None) -> float | None:
-    """As the lock has it: what a float drags along would be another output for the same price."""
-    return None if usd is None else round(usd, 6)
-
-
-def _maybe(name: str) -> str | None:
-    return name
-
 
 def _connect(zone: str, machine: str, chosen: Chosen) -> dict[str, str]:
-    port = outputs.port_of(chosen)
+    port = port_of(chosen)
     return {
         "shell": outputs.shell(zone, machine),
         "forward": outputs.forward(zone, machine, port),

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 import pulumi
 import pulumi_gcp as gcp
 
+from gputier.deploy import stack_name
 from gputier.errors import InvalidInput, Problem
-from gputier.gcp.place import stack_name
 from gputier.plan import ImagePlan, WorkloadPlan
 
 _FAMILY = re.compile(r"projects/(?P<project>[^/]+)/global/images/family/(?P<family>[^/]+)")

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from gputier.plan import Chosen
-
-#: Where a port forward ends when no container says otherwise: SSH.
-SSH = 22
+from gputier.deploy.fleet import SSH
 
 
 def shell(zone: str, machine: str) -> str:
@@ -18,12 +15,6 @@ def forward(zone: str, machine: str, port: int) -> str:
     local = 2222 if port == SSH else port
     asked = f"gcloud compute start-iap-tunnel {machine} {port}"
     return f"{asked} --local-host-port localhost:{local} --zone {zone}"
-
-
-def port_of(chosen: Chosen) -> int:
-    """The port that is worth a forward: the container's first, else SSH's."""
-    container = chosen.boot.container
-    return container.ports[0] if container and container.ports else SSH
 
 
 def where(region: str, zone: str | None) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
-from gputier.errors import InvalidInput, Problem
-from gputier.gcp.place import stack_name
-from gputier.lock import Bundle, current_bundle
+from gputier.deploy import bundle_problems
+from gputier.errors import Problem
+from gputier.lock import Bundle
 from gputier.plan import Chosen, WorkloadPlan
 from gputier.plan.budget import BudgetPlan
 from gputier.plan.google import WORKSTATION, workstation_card
@@ -21,19 +21,8 @@ from gputier.workload.declare import PRODUCTION
 BILLING = re.compile(r"[0-9A-F]{6}-[0-9A-F]{6}-[0-9A-F]{6}")
 
 
-def refuse(plans: Iterable[tuple[WorkloadPlan, Bundle]]) -> None:
-    """Raises `InvalidInput` for what cannot be deployed."""
-    problems = [
-        replace(problem, hint=problem.hint.replace("STACK", stack_name()))
-        for plan, bundle in plans
-        for problem in problems_of(plan, bundle)
-    ]
-    if problems:
-        raise InvalidInput(problems)
-
-
 def problems_of(plan: WorkloadPlan, bundle: Bundle) -> Iterator[Problem]:
-    """Why this plan and the bundle that its lock pins cannot be deployed to Google as yet."""
+    """Why this plan and the bundle that its lock pins cannot be deployed to Google by us."""
     at, chosen = f"workloads.{plan.name}", plan.chosen
     if chosen is None or chosen.verdict.type.cloud != "gcp":
         cloud = "no cloud" if chosen is None else chosen.verdict.type.cloud
@@ -44,9 +33,7 @@ def problems_of(plan: WorkloadPlan, bundle: Bundle) -> Iterator[Problem]:
     yield from _image(plan, chosen, at)
     yield from _bought(chosen, at)
     yield from _rest(plan, chosen, at)
-    if bundle.sha256 != current_bundle().sha256:
-        hint = f"`gputier lock STACK --upgrade {plan.name}` takes this release's"
-        yield Problem(at, "the lock pins the node bundle of another gputier", hint)
+    yield from bundle_problems(plan.name, bundle)
 
 
 def _image(plan: WorkloadPlan, chosen: Chosen, at: str) -> Iterator[Problem]:
