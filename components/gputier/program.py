@@ -7,7 +7,7 @@ deployed = main()    # a project's whole __main__.py; what is yours goes below i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -25,9 +25,6 @@ from gputier.plan.known import KnownNames
 from gputier.workload import Declaration
 from gputier.workload.engine import read_engine
 from gputier.workload.known import asking
-
-#: Where stacks can be deployed.
-CLOUDS = ("aws", "gcp")
 
 
 def main() -> Deployed:
@@ -96,8 +93,9 @@ def _prepared(
 def _by_cloud(found: Sequence[Deployment]) -> dict[str, list[Deployment]]:
     clouds: dict[str, list[Deployment]] = {}
     for one in found:
-        cloud = one.plan.chosen.verdict.type.cloud if one.plan.chosen else ""
-        clouds.setdefault(cloud, []).append(one)
+        if one.plan.chosen is None:
+            raise ValueError(f"no machine was chosen for {one.plan.name}")
+        clouds.setdefault(one.plan.chosen.verdict.type.cloud, []).append(one)
     return clouds
 
 
@@ -113,8 +111,6 @@ def _cloud(name: str, own: Sequence[Deployment]) -> _Cloud:
 
     Raises `InvalidInput` at each workload where it is not there.
     """
-    if name not in CLOUDS:
-        raise InvalidInput(list(_nowhere(name, own)))
     try:
         return cast(_Cloud, import_module(f"gputier.{name}"))
     except ModuleNotFoundError as error:
@@ -122,15 +118,5 @@ def _cloud(name: str, own: Sequence[Deployment]) -> _Cloud:
             raise
         message = f"it is locked on {name}, and Pulumi's SDK for {name} is not installed"
         hint = f"pip install 'gputier[{name}]'"
-        raise InvalidInput([Problem(_at(one), message, hint) for one in own]) from None
-
-
-def _nowhere(cloud: str, own: Sequence[Deployment]) -> Iterator[Problem]:
-    way = " or ".join(f"`clouds: [{name}]`" for name in CLOUDS)
-    what = f"is planned on {cloud}, which nothing here deploys to" if cloud else "has no machine"
-    for one in own:
-        yield Problem(_at(one), f"`{one.plan.name}` {what}", way)
-
-
-def _at(one: Deployment) -> str:
-    return f"workloads.{one.plan.name}"
+        named = [f"workloads.{one.plan.name}" for one in own]
+        raise InvalidInput([Problem(at, message, hint) for at in named]) from None

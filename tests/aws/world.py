@@ -46,7 +46,7 @@ ANSWERS: Mapping[str, testing.Answer] = {
 }
 
 
-def _outputs(type_: str, name: str, inputs: testing.Properties) -> Mapping[str, Any]:
+def outputs(type_: str, name: str, inputs: testing.Properties) -> Mapping[str, Any]:
     """What AWS alone decides and other parts of a fleet need."""
     zone = inputs.get("availabilityZoneId")
     made: dict[str, Mapping[str, Any]] = {
@@ -66,7 +66,7 @@ def catalog() -> Catalog:
 
 def run(program: Callable[[], object], stack: str = "test", **more: Any) -> testing.Run:
     """The program of a project `gputier`, to its end."""
-    asked: dict[str, Any] = {"answers": ANSWERS, "outputs": _outputs, **more}
+    asked: dict[str, Any] = {"answers": ANSWERS, "outputs": outputs, **more}
     return testing.run(program, project="gputier", stack=stack, **asked)
 
 

@@ -56,7 +56,7 @@ ANSWERS: Mapping[str, testing.Answer] = {
 }  # fmt: skip
 
 
-def _outputs(type_: str, name: str, inputs: testing.Properties) -> Mapping[str, Any]:
+def outputs(type_: str, name: str, inputs: testing.Properties) -> Mapping[str, Any]:
     """What Google alone decides and other parts of a fleet need."""
     made: dict[str, Mapping[str, Any]] = {
         "gcp:serviceaccount/account:Account": {
@@ -79,7 +79,7 @@ def catalog() -> Catalog:
 
 def run(program: Callable[[], object], stack: str = "test", **more: Any) -> testing.Run:
     """The program of a project `gputier`, to its end."""
-    asked: dict[str, Any] = {"answers": ANSWERS, "outputs": _outputs, **more}
+    asked: dict[str, Any] = {"answers": ANSWERS, "outputs": outputs, **more}
     return testing.run(program, project="gputier", stack=stack, **asked)
 
 
