@@ -149,7 +149,7 @@ def test_a_dry_run_lists_the_same_files_and_writes_none(run: Run, here: Path) ->
 
 
 REFUSED = {
-    "a cloud that is not deployed yet": (("--cloud", "gcp"), 2, "not deployed yet"),
+    "a cloud that asks for more": (("--cloud", "gcp"), 2, "needs a project"),
     "a region that nobody knows": (("--region", "us-esat-1"), 2, "hint: did you mean `us-"),
     "a name that is none": (("--name", "my gpus"), 2, "--name my-gpus"),
     "a name that YAML reads otherwise": (("--name", "yes"), 2, "--name my-gpus"),
@@ -246,7 +246,7 @@ def test_both_clouds_are_signed_in_to_and_machines_are_said_to_be_on_one(
     run: Run, here: Path
 ) -> None:
     ran = run("init", "shop", "--cloud", "both")
-    assert "gputier deploys nothing to Google Cloud yet" in ran.out
+    assert "put them on Google Cloud" in ran.out
     review = (here / "shop/.github/workflows/gpu-review.yml").read_text("utf-8")
     assert "aws-actions/configure-aws-credentials@" in review
     assert "google-github-actions/auth@" in review

@@ -52,8 +52,8 @@ def _regions(_context: click.Context, _incomplete: str) -> list[str]:
     type=click.Choice(tuple(CLOUDS)),
     default="aws",
     show_default=True,
-    help="Where machines run and what the workflows sign in to. `both`: machines on AWS, and"
-    " Google Cloud for resources of your own, because gputier deploys nothing there yet.",
+    help="What the project is made for and the workflows sign in to. `both`: the example's machines"
+    " are on AWS, and a stack's `clouds` and `gcp:project` move them to Google Cloud.",
 )
 @click.option(
     "--region",

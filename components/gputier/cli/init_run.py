@@ -81,10 +81,11 @@ def _cloud_problems(cloud: str) -> Iterator[Problem]:
     if cloud == "gcp":
         yield Problem(
             "--cloud",
-            "machines on Google Cloud are planned, priced and locked, and not deployed yet, so a"
-            " project of them could not be previewed",
-            "`--cloud both` puts machines on AWS and signs in to Google Cloud for resources of your"
-            " own; `gputier pick --cloud gcp` compares its machines",
+            "a stack on Google Cloud needs a project, and its budget a billing account, which are"
+            " not asked for here yet",
+            "`--cloud both`, and then `gcp:project`, `clouds: [gcp]`, `regions` and"
+            " `budget.billing_account` in the stacks' files; `gputier pick --cloud gcp` compares"
+            " its machines",
         )
 
 

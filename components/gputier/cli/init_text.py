@@ -34,8 +34,9 @@ COMMANDS = (
     ("pulumi up --stack dev", "it is made"),
     (PIN, "asks AWS: production boots an image that does not move"),
 )
-NOT_YET = (
-    "gputier deploys nothing to Google Cloud yet: machines go to AWS. The workflows sign in to"
+TO_GOOGLE = (
+    "The example's machines are on AWS. `gcp:project`, `clouds: [gcp]`, `regions` and"
+    " `budget.billing_account` in a stack's file put them on Google Cloud. The workflows sign in to"
     " both, and the policies and the review read both."
 )
 
@@ -108,4 +109,4 @@ def _next(choices: Choices, typed: InitArguments) -> Iterator[str]:
     yield f"README.md goes on from here{', and to the workflows' if choices.forges else ''}"
     for cloud in choices.clouds:
         if cloud == "gcp":
-            yield from wrap(NOT_YET, console.width())
+            yield from wrap(TO_GOOGLE, console.width())
