@@ -49,6 +49,7 @@ OWN: Mapping[str, Mapping[str, Case]] = {
         "network.vpc": Case("one"),
         "network.subnets": Case(["other"], {"network": {"vpc": "two", "subnets": ["inside"]}}),
         "disk.snapshot": Case("projects/p/global/snapshots/s", {"disk": {"data": "500GB"}}),
+        "disk.iops": Case(8000, {"disk": {"data": "500GB"}}),
         "disk.kms_key": Case("projects/p/locations/us-central1/keyRings/r/cryptoKeys/k"),
         "budget.usd_per_month": Case(100, PAID),
         "budget.alerts": Case([10], PAID),
