@@ -57,7 +57,7 @@ class Percent(click.ParamType[float]):
         ("gputier lock prod", "write stacks/gputier.prod.lock"),
         ("gputier lock prod --check", "in CI: exits with 4 when the declaration changed"),
         ("gputier lock prod --upgrade chat", "choose anew for one workload"),
-        ("gputier lock prod --images", "pin image ids, which asks AWS"),
+        ("gputier lock prod --images", "pin images, which asks the cloud"),
         ("gputier lock prod --watch 10", "exits with 4 when 10 % could be saved"),
     ),
 )
@@ -74,7 +74,7 @@ class Percent(click.ParamType[float]):
 @click.option(
     "--images",
     is_flag=True,
-    help="Ask AWS for the image ids of today and pin them: of what is not pinned, and of the"
+    help="Ask the cloud for the images of today and pin them: of what is not pinned, and of the"
     " workloads named.",
 )
 @click.option(

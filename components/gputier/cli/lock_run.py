@@ -99,19 +99,25 @@ def _written(declaration: Declaration, catalog: Catalog, typed: LockArguments) -
 def _with_images(
     lock: Lock, plan: StackPlan, declaration: Declaration, named: Sequence[str]
 ) -> Lock:
-    """Image ids of today, asked of AWS as whoever deploys the stack; what is not AWS's is left as
-    it is, and said."""
+    """Images of today, asked of each cloud as whoever deploys the stack; what is no family of
+    theirs is left as it is, and said."""
     from gputier.account.stack import read_account
-    from gputier.cli.lock_images import looker
+    from gputier.cli import lock_images, lock_images_gcp
+    from gputier.lock.images import Found, is_google
 
     families = to_pin(lock, plan, named)
     for name in named:
         if name not in families:
-            console.note(f"{name}: its image is not one of AWS's families, and stays as it is")
+            console.note(f"{name}: its image is no family of a cloud's, and stays as it is")
     account = read_account(declaration)
     for warning in account.warnings if families else ():
         console.note(warning)
-    return pin_images(lock, plan, families, looker(account.aws))
+    amazon, google = lock_images.looker(account.aws), lock_images_gcp.looker(account.gcp)
+
+    def look(region: str, family: str) -> Found:
+        return (google if is_google(family) else amazon)(region, family)
+
+    return pin_images(lock, plan, families, look)
 
 
 def _written_lines(path: Path, after: Lock, changes: Sequence[Change]) -> list[str]:

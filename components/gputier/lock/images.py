@@ -14,16 +14,18 @@ from gputier.errors import InvalidInput, Problem
 from gputier.lock.entries import Entry, Lock
 from gputier.plan import ImagePlan, StackPlan, Volume
 
-#: AWS's own names of images are paths of its parameter store; ids begin so.
+#: AWS's own names of images are paths of its parameter store, and its ids begin so.
 FAMILY, AMI = "/aws/", "ami-"
+#: Google's families and images are told apart by their paths alone.
+GOOGLE_FAMILY, GOOGLE_IMAGE = "/global/images/family/", "/global/images/"
 
 
 class Found(NamedTuple):
     """An image as the cloud has it: `root_device` is the name of its first disk, which is `gib`
-    large."""
+    large; None where a cloud's disks have no names of the image's."""
 
     id: str
-    root_device: str
+    root_device: str | None
     gib: int
 
 
@@ -33,7 +35,12 @@ Look = Callable[[str, str], Found]
 
 def is_id(image: str) -> bool:
     """Whether it names one image for ever."""
-    return image.startswith(AMI)
+    return image.startswith(AMI) or (GOOGLE_IMAGE in image and GOOGLE_FAMILY not in image)
+
+
+def is_google(family: str) -> bool:
+    """Whether it is a family of Google's."""
+    return GOOGLE_FAMILY in family
 
 
 def to_pin(lock: Lock, plan: StackPlan, named: Iterable[str] = ()) -> dict[str, str]:
@@ -49,7 +56,11 @@ def to_pin(lock: Lock, plan: StackPlan, named: Iterable[str] = ()) -> dict[str, 
 
 def _families(plan: StackPlan) -> dict[str, str]:
     chosen = {w.name: w.chosen.boot.image.family for w in plan.workloads if w.chosen}
-    return {name: family for name, family in chosen.items() if family and family[:5] == FAMILY}
+    return {name: family for name, family in chosen.items() if family and _known(family)}
+
+
+def _known(family: str) -> bool:
+    return family.startswith(FAMILY) or is_google(family)
 
 
 def pin_images(lock: Lock, plan: StackPlan, families: Mapping[str, str], look: Look) -> Lock:
@@ -74,13 +85,14 @@ def pin_images(lock: Lock, plan: StackPlan, families: Mapping[str, str], look: L
 def _unlike(name: str, family: str, found: Found, root: Volume) -> list[Problem]:
     at = f"workloads.{name}.software.image"
     problems: list[Problem] = []
-    if found.root_device != root.device:
+    if found.root_device not in (None, root.device):
         # A volume under another name is a second disk beside one of the image's own size.
         message = f"{found.id} of {family} has {found.root_device} as its root, not {root.device}"
         problems.append(Problem(at, message, "say its system: `software.image.os`"))
     if found.gib > root.gib:
         message = f"{found.id} of {family} needs {found.gib} GiB, and the root has {root.gib}"
-        problems.append(Problem(at, message, "an image that fits: `software.image: ami-…`"))
+        fits = "projects/…/global/images/NAME" if is_google(family) else "ami-…"
+        problems.append(Problem(at, message, f"an image that fits: `software.image: {fits}`"))
     return problems
 
 
